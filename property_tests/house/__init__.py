@@ -1,0 +1,1 @@
+"""Tests about the house itself: what importing costs, the public names, the import contracts, the wheel."""
