@@ -1,0 +1,62 @@
+"""A layout algebra over named hardware axes: where each element of a tensor lives, and how to calculate with it.
+
+    from tilelayout import S, R, TileLayout, laneid, warpid
+
+Names are loaded when they are first used, so importing the package costs next to nothing.  Every registered
+axis is a name here too.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .axis import F, P, Axis, Bank, TCol, TLane, axes, axis, bx, by, bz, cbx, cby, cbz, laneid, m, pid
+    from .axis import register_axis, tid_in_wg, tx, warpid, wgid, wid_in_wg
+    from .errors import LayoutError, Undecided
+    from .layout import TileLayout
+    from .parts import Iter
+    from .spec import R, S
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Axis": "axis",
+    "Iter": "parts",
+    "LayoutError": "errors",
+    "R": "spec",
+    "S": "spec",
+    "TileLayout": "layout",
+    "Undecided": "errors",
+    "axes": "axis",
+    "register_axis": "axis",
+}
+
+__all__ = [
+    "Axis", "Bank", "F", "Iter", "LayoutError", "P", "R", "S", "TCol", "TLane", "TileLayout", "Undecided", "axes",
+    "bx", "by", "bz", "cbx", "cby", "cbz", "laneid", "m", "pid", "register_axis", "tid_in_wg", "tx", "warpid", "wgid",
+    "wid_in_wg",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    home = _HOMES.get(name)
+    if home is not None:
+        found = getattr(import_module(f"{__name__}.{home}"), name)
+        globals()[name] = found
+        return found
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    registry = import_module(f"{__name__}.axis")
+    for known in registry.axes():
+        if known == name:
+            return known
+    from .errors import nearest
+
+    hint = nearest(name, [*_HOMES, *registry.axes()])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}, {hint}")
+
+
+def __dir__() -> list[str]:
+    from .axis import axes
+
+    return sorted({*__all__, *axes(), *globals()})

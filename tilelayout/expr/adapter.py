@@ -1,0 +1,131 @@
+"""sympy in and out.  The only place that imports sympy, and only when it is called.
+
+The translation is exact or refused; nothing here simplifies, on either side.
+"""
+
+from __future__ import annotations
+
+from ..errors import LayoutError
+from .core import Expr, Index, Var
+from .nodes import Bitwise, Division, FloorDiv, Polynomial, Shift
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .ranges import Range
+
+# A power is multiplied out, which no index needs beyond this.
+MAX_POWER = 64
+
+
+def from_sympy(expr: Any, bounds: Mapping[str, Range] | None = None) -> Index:
+    """The expression that a sympy integer expression means.
+
+    Accepted: Integers, symbols declared with ``integer=True``, sums, products, powers with a constant exponent from 0 to
+    64, ``floor`` and ``ceiling`` of quotients, ``Mod``.  A symbol gets the bounds that `bounds` has for its name, else
+    those of its assumptions (positive: from 1, nonnegative: from 0).  Ints and expressions pass through.
+
+    >>> from sympy import symbols
+    >>> n = symbols("n", integer=True, positive=True)
+    >>> from_sympy(3 * n // 4 + n % 4), from_sympy(n // 8, {"n": (0, 7)})
+    (3*n // 4 + n % 4, 0)
+    >>> from_sympy(n / 2)
+    Traceback (most recent call last):
+    tilelayout.errors.LayoutError: from_sympy: 1/2 in n/2 is not an integer ...
+    """
+    if isinstance(expr, Expr) or type(expr) is int:
+        return expr
+    import sympy
+
+    if not isinstance(expr, sympy.Expr):
+        raise LayoutError("from_sympy", f"a sympy expression is expected, got {type(expr).__name__} {expr!r}")
+    return _Reader(sympy, expr, bounds or {}).read(expr)
+
+
+class _Reader:
+    """One translation: the expression that messages quote, and what each symbol has become."""
+
+    def __init__(self, sympy: Any, whole: Any, bounds: Mapping[str, Range]) -> None:
+        self.sympy, self.whole, self.bounds = sympy, whole, bounds
+        self.symbols: dict[str, Any] = {}
+
+    def read(self, x: Any) -> Index:
+        sympy = self.sympy
+        if x.is_Integer:
+            return int(x)
+        if x.is_Symbol:
+            return self.symbol(x)
+        if x.is_Add or x.is_Mul:
+            result: Index = 0 if x.is_Add else 1
+            for part in x.args:
+                result = result + self.read(part) if x.is_Add else result * self.read(part)
+            return result
+        if x.is_Pow and x.exp.is_Integer and 0 <= int(x.exp) <= MAX_POWER:
+            base, result = self.read(x.base), 1
+            for _ in range(int(x.exp)):
+                result = result * base
+            return result
+        if isinstance(x, sympy.floor | sympy.ceiling):
+            dividend, divisor = x.args[0].as_numer_denom()
+            if isinstance(x, sympy.floor):
+                return self.read(dividend) // self.read(divisor)
+            return -(-self.read(dividend) // self.read(divisor))
+        if isinstance(x, sympy.Mod):
+            return self.read(x.args[0]) % self.read(x.args[1])
+        if x.is_Rational:
+            raise self.refusal(x, "is not an integer", "divide inside floor(...), or with //")
+        raise self.refusal(x, f"({type(x).__name__}) has no integer form", None)
+
+    def symbol(self, x: Any) -> Var:
+        if x.is_integer is not True:
+            raise self.refusal(x, "is not known to be an integer", "declare it integer=True")
+        if self.symbols.setdefault(x.name, x) != x:
+            raise self.refusal(x, "names two different symbols", "give them different names")
+        if x.name in self.bounds:
+            lo, hi = self.bounds[x.name]
+        else:
+            lo = 1 if x.is_positive else 0 if x.is_nonnegative else None
+            hi = -1 if x.is_negative else 0 if x.is_nonpositive else None
+        return Var(x.name, lo, hi)
+
+    def refusal(self, part: Any, rule: str, remedy: str | None) -> LayoutError:
+        where = "" if part == self.whole else f" in {self.whole}"
+        return LayoutError("from_sympy", f"{part}{where} {rule}", remedy)
+
+
+def to_sympy(x: Index, symbols: Mapping[str, Any] | None = None) -> Any:
+    """The sympy expression of the same value; bit operations have none and are refused.
+
+    A variable becomes the caller's symbol of its name in `symbols`, else a new one with ``integer=True`` and, where its
+    lower bound says so, positive or nonnegative.
+
+    >>> i = Var("i", 0, 31)
+    >>> to_sympy(i // 4 + 2 * (i % 4))
+    2*Mod(i, 4) + floor(i/4)
+    """
+    import sympy
+
+    return _write(x, dict(symbols or {}), sympy)
+
+
+def _write(x: Index, symbols: dict[str, Any], sympy: Any) -> Any:
+    if not isinstance(x, Expr):
+        return sympy.Integer(x)
+    if isinstance(x, Var):
+        if x.name not in symbols:
+            known = {"positive": True} if (x.lo or 0) >= 1 else {"nonnegative": True} if x.lo == 0 else {}
+            symbols[x.name] = sympy.Symbol(x.name, integer=True, **known)
+        return symbols[x.name]
+    if isinstance(x, Polynomial):
+        return sympy.Add(
+            *[sympy.Mul(k, *[_write(atom, symbols, sympy) for atom in mono]) for mono, k in x.terms.items()]
+        )
+    if isinstance(x, Bitwise):
+        raise LayoutError("to_sympy", f"{x} is a bit operation, which sympy doesn't have", "substitute its variables")
+    a, b = [_write(part, symbols, sympy) for part in x.parts() if not isinstance(part, str)]
+    if isinstance(x, Division):
+        return sympy.floor(a / b) if isinstance(x, FloorDiv) else sympy.Mod(a, b)
+    power = sympy.Pow(2, b)
+    return a * power if isinstance(x, Shift) and x.symbol == "<<" else sympy.floor(a / power)

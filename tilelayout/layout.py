@@ -1,0 +1,361 @@
+"""`TileLayout`: the value that users hold, with evaluation and the algebra as methods.
+
+Validation happens here or in the notation, once, at birth; the methods only pass validated values on to
+`algebra` and `evaluate`.  Pictures, other systems and lowering may not be imported: they fill `display_hooks`.
+"""
+
+from __future__ import annotations
+
+from itertools import product as _cartesian
+
+from . import axis as _axis
+from . import spec as _spec
+from .algebra import canonicalize as _canonicalize
+from .algebra import evaluate as _evaluate
+from .algebra import group as _group
+from .algebra import pack as _pack
+from .algebra import permute as _permute
+from .algebra import slice as _slice
+from .algebra import tile as _tile
+from .axis import Axis
+from .errors import LayoutError
+from .parts import Iter, M, as_integer, as_shape, nonzero, product
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    import numpy.typing as npt
+
+    from .parts import Integer, Offset
+
+display_hooks: dict[str, Callable[[TileLayout], str]] = {}
+"""MIME type -> function from a layout to that text; filled by the rooms that draw."""
+
+_mapping_view = type(type.__dict__)
+
+
+class TileLayout:
+    """Where each element of a logical tensor lives: the set of places of every flat index.
+
+    ``TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 4 @ warpid] + 5 @ warpid)``
+
+    For a coordinate in a shape of the layout's size, with flat the row-major flattening (last dimension
+    fastest) and ``c_k`` the digits of flat in the shard's extents:
+    ``L = { sum(c_k * s_k) + offset + r : r in replica }``, a set of axis coordinates.  An axis that is not
+    mentioned has coordinate 0.  The same layout serves every shape of its size.
+
+    Values are frozen, hashable and picklable.  ``==`` compares structure (iters in order, offsets).
+
+    Source of the model: Axe (named-axis layouts) and TVM TIRx's TileLayout.
+    """
+
+    __slots__ = ("_hash", "_offset", "_size", "replica", "shard")
+
+    shard: tuple[Iter, ...]
+    """The iters that the logical index runs over, outermost first."""
+    replica: tuple[Iter, ...]
+    """The iters that enumerate further copies."""
+    _offset: Offset
+    _hash: int | None
+    _size: int | None  # number of elements; 0 when something is symbolic; None before it is asked
+
+    def __init__(self, spec: _spec.Spec | TileLayout) -> None:
+        if type(spec) is not _spec.Spec:
+            if isinstance(spec, TileLayout):
+                _fill(self, spec.shard, spec.replica, spec._offset)
+                return
+            raise LayoutError(
+                "TileLayout",
+                f"takes the notation S[...] + R[...] + offset, got {type(spec).__name__} {spec!r}",
+                "TileLayout.parse(text) for text, TileLayout.from_iters(...) for iters",
+            )
+        if not spec.has_shard:
+            raise LayoutError("TileLayout", f"{spec} has no shard", "begin with S[...]; S[1:0] for a single element")
+        _fill(self, spec.shard, spec.replica, spec.offset)
+
+    @classmethod
+    def from_iters(
+        cls,
+        shard: Iterable[Iter | tuple[Any, ...]],
+        replica: Iterable[Iter | tuple[Any, ...]] = (),
+        offset: Mapping[Any, Any] | None = None,
+    ) -> TileLayout:
+        """A layout of iters, or of ``(extent, stride, axis)`` tuples, and a mapping axis -> offset."""
+        checked: Offset = {}
+        for name, value in (offset or {}).items():
+            known = _axis.axis(name)
+            checked[known] = as_integer(value, "TileLayout", f"offset on {known}")
+        iters = [tuple([_as_iter(it) for it in part]) for part in (shard, replica)]
+        return _trusted(iters[0], iters[1], nonzero(checked))
+
+    @classmethod
+    def parse(cls, text: str, symbols: Mapping[str, Any] | None = None) -> TileLayout:
+        """The layout that `text` writes in the notation (or in TVM's printed form).
+
+        Names that are no axis are looked up in `symbols` (name -> sympy symbol).
+        Errors: LayoutError with the position.
+
+        >>> TileLayout.parse("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)] + 5 @ Axis.warpid)")
+        TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 5 @ warpid)
+        """
+        return cls(_spec.parse(text, symbols))
+
+    # --- the value ------------------------------------------------------------------------------
+
+    @property
+    def offset(self) -> Mapping[Axis, Integer]:
+        """Axis -> offset, for the axes whose offset is not zero."""
+        return _mapping_view(self._offset)  # type: ignore[call-arg,return-value]  # mappingproxy
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"TileLayout is frozen: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"TileLayout is frozen: cannot delete {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TileLayout):
+            return NotImplemented
+        return (
+            self.shard == other.shard and self.replica == other.replica and self._offset == other._offset
+        )
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            _set_hash(self, hash((self.shard, self.replica, frozenset(self._offset.items()))))
+        return self._hash  # type: ignore[return-value]  # set just now
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _unpickle, (self.shard, self.replica, dict(self._offset))
+
+    def __str__(self) -> str:
+        return _spec.to_text(self.shard, self.replica, self._offset)
+
+    def __repr__(self) -> str:
+        return f"TileLayout({self})"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), **{mime: draw(self) for mime, draw in display_hooks.items()}}
+
+    # --- evaluation -----------------------------------------------------------------------------
+
+    def size(self) -> Integer:
+        """The number of logical elements.
+
+        >>> TileLayout(S[8, 4]).size()
+        32
+        """
+        return self._plain_size() or product(it[0] for it in self.shard)
+
+    def _plain_size(self) -> int:
+        if self._size is None:
+            numbers = [*self._offset.values(), *(x for it in self.shard for x in (it[0], it[1]))]
+            plain = all(type(x) is int for x in numbers)
+            _set_size(self, product(it[0] for it in self.shard) if plain else 0)
+        return self._size  # type: ignore[return-value]  # set just now
+
+    def span(self, axis: Axis | str = M) -> Integer:
+        """max - min + 1 of the coordinate on `axis`, over shard and replica; the offset does not count.
+
+        >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 64).span("laneid")
+        29
+        """
+        return _tile.spans(self.shard, self.replica).get(_axis.axis(axis), 1)
+
+    def apply(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> dict[Axis, Any]:
+        """Axis -> value at a coordinate, the replica left out.
+
+        With `shape` the coordinate is in that shape; without, one integer is a flat index and several are
+        one per shard iter.  Coordinates may be ints, numpy integer arrays (broadcast together) or sympy
+        expressions, which are taken to be in range.
+        Errors: LayoutError for a coordinate out of range, of the wrong rank or type, or a shape of another size.
+
+        >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 5 @ warpid).apply(3, 2)
+        {warpid: 5, laneid: 12, m: 2}
+        """
+        return _evaluate.apply(
+            self.shard,
+            self._offset,
+            self._plain_size() if self._size is None else self._size,
+            coord,
+            None if shape is None else as_shape(shape, "apply"),
+        )
+
+    def owners(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> tuple[dict[Axis, Any], ...]:
+        """Every place that holds the element: one mapping per choice of replica coordinate.
+
+        Places that several replica coordinates reach are listed once.
+
+        >>> TileLayout(S[8:1] + R[2 : 4 @ warpid]).owners(3)
+        ({m: 3, warpid: 0}, {m: 3, warpid: 4})
+        """
+        base = self.apply(*coord, shape=shape)
+        out: list[dict[Axis, Any]] = []
+        for digits in _cartesian(*[range(_concrete(it[0])) for it in self.replica]):
+            place = dict(base)
+            for c, (_, s, a) in zip(digits, self.replica, strict=True):
+                place[a] = place.get(a, 0) + c * s
+            out.append(place)
+        if len(out) > 1 and all(type(v) is int for v in base.values()):
+            out = [dict(t) for t in dict.fromkeys(tuple(place.items()) for place in out)]
+        return tuple(out)
+
+    def table(self, shape: Sequence[Any] | int | None = None) -> dict[Axis, npt.NDArray[Any]]:
+        """The whole map: axis -> array of `shape` (default: the shard's extents), replica left out.
+
+        Arrays are int64 where all values fit, else of Python integers.
+        """
+        dims = tuple([it[0] for it in self.shard]) if shape is None else as_shape(shape, "table")
+        return _evaluate.table(self.shard, self._offset, dims)
+
+    # --- the algebra ----------------------------------------------------------------------------
+
+    def canonicalize(self) -> TileLayout:
+        """The canonical form: the same function with the fewest iters.
+
+        >>> TileLayout(S[(2, 3, 4) : (12, 4, 1)]).canonicalize()
+        TileLayout(S[24:1])
+        """
+        return _trusted(*_canonicalize.canonicalize(self.shard, self.replica, self._offset))
+
+    def group(self, shape: Sequence[Any] | int) -> tuple[TileLayout, tuple[int, ...]]:
+        """The same function with iters split at the dimensions of `shape`, and the separators.
+
+        Dimension d is ``result.shard[seps[d]:seps[d + 1]]``; refused where a boundary cuts an iter unevenly.
+
+        >>> TileLayout(S[8:1]).group((2, 4))
+        (TileLayout(S[(2, 4):(4, 1)]), (0, 1, 2))
+        """
+        shard, seps = _group.group(self.shard, as_shape(shape, "group"))
+        return _trusted(shard, self.replica, self._offset), seps
+
+    def slice(self, shape: Sequence[Any] | int, region: Sequence[Any]) -> TileLayout:
+        """The layout of a box: `region` gives (begin, end) per dimension of `shape`, half open.
+
+        At every coordinate of the box the result has the owners of ``begin + coordinate``.  A layout is
+        returned iff one exists.
+
+        >>> TileLayout(S[8, 16]).slice((8, 16), [(2, 4), (8, 16)])
+        TileLayout(S[(2, 8):(16, 1)] + 40)
+        """
+        return _trusted(*_slice.slice_layout(self._parts(), as_shape(shape, "slice"), region))
+
+    def tile(self, outer: TileLayout, outer_shape: Sequence[Any] | int, inner_shape: Sequence[Any] | int) -> TileLayout:
+        """Copies of this layout placed by `outer`, over the interleaved shape (Axe's tiling).
+
+        ``f(x || y) = f_outer(x) * span(self) + f_self(y)`` on every axis.
+
+        >>> TileLayout(S[4:1]).tile(TileLayout(S[2 : 1 @ warpid]), (2,), (4,))
+        TileLayout(S[(2, 4) : (1 @ warpid, 1)])
+        """
+        if not isinstance(outer, TileLayout):
+            raise LayoutError("tile", f"outer must be a TileLayout, got {type(outer).__name__}")
+        return _trusted(
+            *_tile.tile(
+                self._parts(), outer._parts(), as_shape(outer_shape, "tile"), as_shape(inner_shape, "tile")
+            )
+        )
+
+    def tile_to(self, to_shape: Sequence[Any] | int, current_shape: Sequence[Any] | int) -> TileLayout:
+        """`tile` with the row-major copies on `m` that fill `to_shape`; dimensions must divide.
+
+        >>> TileLayout(S[2, 4]).tile_to((4, 4), (2, 4))
+        TileLayout(S[(2, 2, 1, 4):(8, 4, 8, 1)])
+        """
+        return _trusted(
+            *_tile.tile_to(self._parts(), as_shape(to_shape, "tile_to"), as_shape(current_shape, "tile_to"))
+        )
+
+    def permute_dims(self, perm: Sequence[Any]) -> TileLayout:
+        """The shard's iters in another order: iter k of the result is iter ``perm[k]``.
+
+        >>> TileLayout(S[2, 3]).permute_dims((1, 0))
+        TileLayout(S[(3, 2):(1, 3)])
+        """
+        return _trusted(_permute.permute_dims(self.shard, perm), self.replica, self._offset)
+
+    def permute_by_groups(self, seps: Sequence[Any], perm: Sequence[Any]) -> TileLayout:
+        """The groups ``shard[seps[g]:seps[g + 1]]`` in another order: group k of the result is ``perm[k]``.
+
+        >>> TileLayout(S[2, 3, 4]).permute_by_groups((0, 1, 3), (1, 0))
+        TileLayout(S[(3, 4, 2):(4, 1, 12)])
+        """
+        return _trusted(_permute.permute_by_groups(self.shard, seps, perm), self.replica, self._offset)
+
+    def pack(self, num: Any) -> TileLayout:
+        """`num` neighbors on `m` become one wider element; refused where they are not neighbors.
+
+        >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)]).pack(2)
+        TileLayout(S[(8, 2) : (4 @ laneid, 1)])
+        """
+        return _trusted(*_pack.pack(self._parts(), num))
+
+    def unpack(self, num: Any) -> TileLayout:
+        """Each element becomes `num` narrower neighbors on `m`.
+
+        >>> TileLayout(S[(8, 2) : (4 @ laneid, 1)]).unpack(2)
+        TileLayout(S[(8, 2, 2) : (4 @ laneid, 2, 1)])
+        """
+        return _trusted(*_pack.unpack(self._parts(), num))
+
+    def storage(self) -> TileLayout:
+        """The memory part: iters and offsets on memory axes only, as one holder sees its elements.
+
+        Index k of the result runs over the memory iters in the order of the shard.
+
+        >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 1 @ warpid] + 3).storage()
+        TileLayout(S[4:1] + 3)
+        """
+        shard = tuple([it for it in self.shard if it[2].kind == "memory"])
+        replica = tuple([it for it in self.replica if it[2].kind == "memory"])
+        return _trusted(shard, replica, {a: v for a, v in self._offset.items() if a.kind == "memory"})
+
+    def _parts(self) -> tuple[tuple[Iter, ...], tuple[Iter, ...], Offset]:
+        return self.shard, self.replica, self._offset
+
+
+def _concrete(extent: Integer) -> int:
+    if type(extent) is not int:
+        raise LayoutError("owners", f"the replica's extent {extent} is symbolic", "substitute a number first")
+    return extent
+
+
+def _as_iter(it: Any) -> Iter:
+    if type(it) is Iter:
+        return it
+    if isinstance(it, tuple) and len(it) in (2, 3):  # pyright: ignore[reportUnknownArgumentType]
+        return Iter(*it)  # pyright: ignore[reportUnknownArgumentType]
+    raise LayoutError("TileLayout", f"an iter is (extent, stride, axis), got {it!r}")
+
+
+_new = object.__new__
+_set_shard = TileLayout.shard.__set__  # type: ignore[attr-defined]  # slot descriptors pass the frozen setattr
+_set_replica = TileLayout.replica.__set__  # type: ignore[attr-defined]
+_set_offset = TileLayout._offset.__set__  # type: ignore[attr-defined]
+_set_hash = TileLayout._hash.__set__  # type: ignore[attr-defined,union-attr]
+_set_size = TileLayout._size.__set__  # type: ignore[attr-defined,union-attr]
+
+
+def _fill(self: TileLayout, shard: tuple[Iter, ...], replica: tuple[Iter, ...], offset: Offset) -> None:
+    _set_shard(self, shard)
+    _set_replica(self, replica)
+    _set_offset(self, offset)
+    _set_hash(self, None)
+    _set_size(self, None)
+
+
+def _trusted(shard: tuple[Iter, ...], replica: tuple[Iter, ...], offset: Offset) -> TileLayout:
+    """A layout of parts that are known to be valid."""
+    self = _new(TileLayout)
+    _set_shard(self, shard)
+    _set_replica(self, replica)
+    _set_offset(self, offset)
+    _set_hash(self, None)
+    _set_size(self, None)
+    return self
+
+
+def _unpickle(shard: tuple[Iter, ...], replica: tuple[Iter, ...], offset: Offset) -> TileLayout:
+    return _trusted(shard, replica, {_axis.axis(a): v for a, v in offset.items()})

@@ -1,0 +1,158 @@
+"""The data that the algebra works on: `Iter`, and integers as layouts take them.
+
+Tuples with slots, because a layout is built thousands of times; `Iter(...)` validates, the algebra uses
+`trusted_iter` on integers that it has just calculated.  No operation on layouts may live here.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import axis as _axis
+from .axis import Axis
+from .errors import LayoutError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any, Final
+
+    import sympy
+
+    Integer = int | sympy.Expr
+    Offset = dict[Axis, Integer]
+    Parts = tuple["tuple[Iter, ...]", "tuple[Iter, ...]", Offset]
+
+M: Final = _axis.m
+
+
+def as_integer(x: Any, operation: str, what: str) -> Integer:
+    """`x` as an exact integer: an int, anything with ``__index__``, or a symbolic sympy integer.
+
+    Sympy Integers and numpy integers become ints; bools, floats and everything else are refused.
+    """
+    if type(x) is int:
+        return x
+    if not isinstance(x, bool) and type(x).__name__ not in ("bool_", "bool"):
+        try:
+            return x.__index__()
+        except (AttributeError, TypeError):
+            pass
+        if is_symbolic(x):
+            if x.is_Integer:
+                return int(x)
+            if x.is_integer is not True and _known_fraction(x):
+                raise LayoutError(operation, f"{what} {x} is not an integer")
+            if x.is_integer is True:
+                return x
+            raise LayoutError(
+                operation, f"{what} {x} is not known to be an integer", "declare its symbols with integer=True"
+            )
+    raise LayoutError(operation, f"{what} must be an integer, got {type(x).__name__} {x!r}")
+
+
+def _known_fraction(x: Any) -> bool:
+    return x.is_number or x.is_integer is False
+
+
+def is_symbolic(x: Any) -> bool:
+    """Whether `x` is a sympy expression; never imports sympy."""
+    module = sys.modules.get("sympy")
+    return module is not None and isinstance(x, module.Expr)
+
+
+def as_extent(x: Any, operation: str, what: str) -> Integer:
+    """`x` as an extent: an integer >= 1, or a symbolic one that is known to be positive."""
+    n = x if type(x) is int else as_integer(x, operation, what)
+    if type(n) is int:
+        if n < 1:
+            raise LayoutError(operation, f"{what} must be at least 1, got {n}")
+    elif n.is_positive is not True:
+        raise LayoutError(operation, f"{what} {n} is not known to be positive", "declare it with positive=True")
+    return n
+
+
+class Iter(tuple["Integer", "Integer", Axis]):
+    """One digit of a layout: `extent` steps of `stride` along `axis` (default: the memory axis `m`).
+
+    >>> Iter(8, 4, "laneid")
+    Iter(8, 4 @ laneid)
+    >>> Iter(0, 1)
+    Traceback (most recent call last):
+    tilelayout.errors.LayoutError: Iter: extent must be at least 1, got 0
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, extent: Any, stride: Any, axis: Axis | str = M) -> Iter:
+        known = axis if type(axis) is Axis else _axis.axis(axis)
+        return tuple.__new__(
+            cls, (as_extent(extent, "Iter", "extent"), as_integer(stride, "Iter", "stride"), known)
+        )
+
+    @property
+    def extent(self) -> Integer:
+        return self[0]
+
+    @property
+    def stride(self) -> Integer:
+        return self[1]
+
+    @property
+    def axis(self) -> Axis:
+        return self[2]
+
+    def __repr__(self) -> str:
+        return f"Iter({self[0]}, {stride_text(self)})"
+
+    def __reduce__(self) -> tuple[type[Iter], tuple[Integer, Integer, Axis]]:
+        return Iter, (self[0], self[1], self[2])
+
+
+def trusted_iter(extent: Integer, stride: Integer, axis: Axis) -> Iter:
+    """An `Iter` of values that are known to be valid (calculated from valid ones)."""
+    return tuple.__new__(Iter, (extent, stride, axis))
+
+
+UNIT: Final = trusted_iter(1, 0, M)
+"""The digit that carries nothing, where a group or a layout needs one."""
+
+
+def stride_text(it: Iter) -> str:
+    """The stride of an iter in the notation: ``4 @ laneid``, or ``4`` on the memory axis."""
+    value = it[1] if type(it[1]) is int else f"({it[1]})" if it[2] is not M else it[1]
+    return f"{value}" if it[2] is M else f"{value} @ {it[2]}"
+
+
+def product(numbers: Iterable[Integer]) -> Integer:
+    total: Integer = 1
+    for n in numbers:
+        total = total * n
+    return total
+
+
+def nonzero(offset: Offset) -> Offset:
+    """`offset` without the axes that it leaves in place: the one form in which offsets are kept."""
+    return {a: v for a, v in offset.items() if v != 0}
+
+
+def as_shape(shape: Any, operation: str, what: str = "shape") -> tuple[Integer, ...]:
+    """`shape` as a tuple of extents; one integer stands for a shape of one dimension."""
+    if type(shape) is tuple or type(shape) is list:
+        for n in shape:
+            if type(n) is not int or n < 1:
+                break
+        else:
+            return tuple(shape)
+        return tuple(as_extent(n, operation, f"{what} dimension {i}") for i, n in enumerate(shape))
+    if isinstance(shape, str) or not hasattr(shape, "__iter__"):
+        return (as_extent(shape, operation, what),)
+    return as_shape(tuple(shape), operation, what)
+
+
+def check_permutation(perm: Sequence[Any], count: int, operation: str, of: str) -> tuple[int, ...]:
+    """`perm` as a permutation of ``range(count)``; `of` names what is permuted in the message."""
+    order = tuple(as_integer(p, operation, "permutation entry") for p in perm)
+    if len(order) != count or set(order) != set(range(count)):
+        raise LayoutError(operation, f"{list(order)} is not a permutation of the {count} {of} (0 to {count - 1})")
+    return order  # type: ignore[return-value]  # equal to a permutation of a range, so all ints
