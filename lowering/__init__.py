@@ -1,0 +1,53 @@
+"""Lowering of tile primitives on layouts to tensor-core instructions.
+
+    from lowering import Tile, gemm, lower
+
+    lowered = lower(gemm(D, A, B, D), target="sm_80", scope="warp")
+    print(lowered)
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import Lowered, lower, registered
+    from .dispatch import predicate, register_dispatch, temporary_variants
+    from .errors import DispatchError, DispatchFail, MachineError, PluginError, fail
+    from .ops import GemmCall, gemm
+    from .tile import Tile, TileRegion
+
+_HOMES = {
+    "DispatchError": "errors",
+    "DispatchFail": "errors",
+    "GemmCall": "ops",
+    "Lowered": "api",
+    "MachineError": "errors",
+    "PluginError": "errors",
+    "Tile": "tile",
+    "TileRegion": "tile",
+    "fail": "errors",
+    "gemm": "ops",
+    "lower": "api",
+    "predicate": "dispatch",
+    "register_dispatch": "dispatch",
+    "registered": "api",
+    "temporary_variants": "dispatch",
+}
+
+__all__ = [
+    "DispatchError", "DispatchFail", "GemmCall", "Lowered", "MachineError", "PluginError", "Tile", "TileRegion", "fail",
+    "gemm", "lower", "predicate", "register_dispatch", "registered", "temporary_variants",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *globals()})

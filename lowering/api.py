@@ -1,0 +1,183 @@
+"""`lower`, and the `Lowered` object: the only room that knows both variants and backends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tilelayout import LayoutError
+
+from . import dispatch as _dispatch
+from . import variants as _variants
+from .dispatch import Declined, Variant, declined_table
+from .errors import DispatchError
+from .kernels import Kernel, stage
+from .program import Program
+from .scope import Context, context
+from .target import target as _target
+
+if TYPE_CHECKING:
+    from .backends.assemble import Cubin
+
+BUILT_IN = _variants.__all__
+"""The built-in variants' modules; importing them has registered them."""
+
+
+def lower(
+    call: Any,
+    *,
+    target: Any,
+    scope: str,
+    launch: Any = None,
+    active: Any = None,
+    dispatch: str | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> Lowered:
+    """Choose a variant for a call and make its program.
+
+    Args:
+        call: what a primitive recorded, e.g. ``gemm(D, A, B, C)``.
+        target: the architecture, e.g. "sm_80".
+        scope: which threads carry it out: "warp", "warpgroup" or "cta".
+        launch: threads of the CTA; scope "cta" needs it.
+        active: axis -> (begin, end) of the active threads, when something narrows them.
+        dispatch: the name of the one variant to use.
+        config: passed on to the variants.
+
+    Errors: ValueError for an unknown target; DispatchError, with every variant's reasons, when none lowers the call;
+    PluginError for a plug-in that does not load.
+    """
+    where = context(_target(target), scope, launch, active, config)
+    if not hasattr(call, "primitive") or not hasattr(call, "operands"):
+        raise DispatchError(f"lower takes an unresolved call such as gemm(D, A, B, C), got {type(call).__name__}")
+    _dispatch.load_plugins()
+    variant, program, declined = _dispatch.dispatch(call, where, forced=dispatch)
+    return Lowered(call, where, variant, program, declined)
+
+
+def registered(primitive: str | None = None) -> tuple[Variant, ...]:
+    """Every variant, built in and plugged in, in the order in which they are tried."""
+    _dispatch.load_plugins()
+    return tuple(_dispatch.REGISTRY.variants(primitive))
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A call with the program that carries it out.
+
+    ``print(lowered)`` shows the unrolled nest.  Everything else is made when it is first asked for: ``ptx`` and ``cuda``
+    text, ``cubin``, ``device_function`` for numba.cuda, ``run`` on the reference machine, ``launch`` on the GPU.
+    """
+
+    call: Any
+    context: Context
+    chosen: Variant
+    program: Program
+    declined: tuple[Declined, ...]
+
+    @property
+    def variant(self) -> str:
+        """The name of the variant that lowered the call."""
+        return self.chosen.name
+
+    @property
+    def instructions(self) -> tuple[str, ...]:
+        """Mnemonics of the collective instructions that were chosen."""
+        return tuple([i.mnemonic for i in self.program.instructions if i.collective])
+
+    def __str__(self) -> str:
+        return str(self.program)
+
+    def __repr__(self) -> str:
+        return f"<Lowered {self.call} by {self.variant} for {self.context.target} at {self.context.scope} scope>"
+
+    def explain(self) -> str:
+        """What was chosen, and why the others declined."""
+        lines = [f"{self.call}", f"  chosen: {self.variant} (priority {self.chosen.priority}): {', '.join(self.instructions)}"]
+        if self.declined:
+            lines.append(declined_table(self.declined))
+        else:
+            lines.append("  no other variant was tried before it")
+        return "\n".join(lines)
+
+    # --- text and machine code ------------------------------------------------------------------
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The program with loads and stores around it: a whole kernel on row-major global tensors."""
+        return stage(self.program, self.call.tiles)
+
+    @cached_property
+    def ptx(self) -> str:
+        """A PTX module with the whole kernel; it assembles as it is."""
+        from .backends.ptx import ptx_module
+
+        return ptx_module(self.kernel.program, self.context.target)
+
+    @cached_property
+    def cuda(self) -> str:
+        """CUDA C++ without includes: a helper per instruction, the register program, and the whole kernel."""
+        from .backends.cuda_text import cuda_source
+
+        return cuda_source(self.kernel)
+
+    @cached_property
+    def cubin(self) -> Cubin:
+        """The kernel's machine code, assembled here (no GPU needed); spills and local memory are refused."""
+        from .backends.assemble import assemble
+
+        return assemble(self.ptx, self.context.target)
+
+    # --- running --------------------------------------------------------------------------------
+
+    def operands(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """The given arrays by role, checked and rounded to their tiles' types.
+
+        Errors: LayoutError for a missing operand, one that is not read, or one that does not fit its tile.
+        """
+        from .backends.reference import as_operand
+
+        tiles = self.call.tiles
+        reads = {r.role for r in self.program.inputs}
+        given = {role: x for role, x in arrays.items() if x is not None}
+        if "C" in given and "C" not in reads:
+            given.pop("C")  # beta is 0: C is not read
+        if reads >= {"D"}:
+            reads.discard("D")  # D's earlier content may be left out
+        missing = sorted(reads - set(given))
+        if missing:
+            raise LayoutError("run", f"operand {', '.join(missing)} is read and was not given")
+        return {role: as_operand(x, tiles[role], role) for role, x in given.items()}
+
+    def run(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None) -> Any:
+        """Execute on the reference machine (any CPU).
+
+        Args:
+            A, B, C: arrays in the shape of the operands' tiles; C is needed only when beta is not 0, also when C is D.
+            D: D's content before, for a D that is a region of its tile; NaN there when left out.
+
+        Returns D as an array of its tile's shape and type; inputs stay as they were.
+        Errors: LayoutError for a wrong operand, MachineError if the program reads what holds nothing.
+        """
+        from .backends import reference
+
+        given = self.operands({"A": A, "B": B, "C": C, "D": D})
+        return reference.run(self.program, self.call.tiles, given, self.context.warp_axis)
+
+    def launch(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None) -> Any:
+        """Execute on the GPU; arguments and result as in `run`.
+
+        Errors: RuntimeError where there is no driver or no numba-cuda (the extra ``cuda``).
+        """
+        from .backends import numba_cuda
+
+        return numba_cuda.launch(self.kernel, self.call.tiles, self.operands({"A": A, "B": B, "C": C, "D": D}))
+
+    @cached_property
+    def device_function(self) -> Any:
+        """For numba.cuda: ``d = f(a, b, c)`` on Fragment values, with load, store and element helpers beside it."""
+        from .backends import numba_cuda
+
+        return numba_cuda.device_function(self.program, self.call.tiles)

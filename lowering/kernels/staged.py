@@ -1,0 +1,137 @@
+"""A register program as a complete kernel: load the fragments from global memory, run it, store the result.
+
+One CTA; each operand is a row-major tensor in global memory, read and written register by register at the
+coordinates that its fragment layout gives.  Simple on purpose: it exists so that a lowered gemm can be assembled, run
+and checked on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilelayout.expr import Index
+
+from ..dtypes import dtype
+from ..isa import LOAD_PAIR, LOAD_WORD, STORE_WORD
+from ..program import Address, Buffer, Instr, Program, Registers, Slot, Statement
+from ..registers import register_file
+from ..tile import Tile
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A register program with what surrounds it.
+
+    Attributes:
+        core: the register program.
+        buffers: the global tensors, in the order A, B, C, D (those that take part).
+        loads: one instruction per register of the core's inputs that holds an element.
+        stores: one per register of the core's outputs.
+    """
+
+    core: Program
+    buffers: tuple[Buffer, ...]
+    loads: tuple[Instr, ...]
+    stores: tuple[Instr, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.core.name}_kernel"
+
+    @cached_property
+    def program(self) -> Program:
+        """All of it as one straight program over buffers alone.
+
+        Each register is loaded just before it is first used and stored right after it is last written, so that no
+        more registers are live than the multiplication needs.
+        """
+        loads = {_target(i): i for i in self.loads}
+        stores = {_source(i): i for i in self.stores}
+        steps = self.core.steps
+        last_write: dict[tuple[Registers, int], int] = {}
+        for at, step in enumerate(steps):
+            for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
+                if operand.writes and not isinstance(argument, Address):
+                    last_write.update(dict.fromkeys(argument, at))
+        body: list[Statement] = []
+        for at, step in enumerate(steps):
+            used = [x for a in step.arguments if not isinstance(a, Address) for x in a]
+            body += [loads.pop(x) for x in used if x in loads]
+            body.append(
+                Instr(
+                    step.instruction,
+                    tuple([a if isinstance(a, Address) else tuple([Slot(r, i) for r, i in a]) for a in step.arguments]),
+                )
+            )
+            body += [stores.pop(x) for x in used if x in stores and last_write.get(x) == at]
+        # What the program passes through untouched: loaded and stored as it is.
+        for x in [x for x in stores if x not in last_write]:
+            body += [loads.pop(x)] if x in loads else []
+            body.append(stores.pop(x))
+        return Program(self.name, self.core.warps, (), (), tuple(body), self.buffers, self.core.registers)
+
+
+def stage(core: Program, tiles: dict[str, Tile]) -> Kernel:
+    """The kernel of a register program whose operands live in `tiles` (by role)."""
+    buffers = {
+        role: Buffer(tiles[role].name if role != "C" or tiles["C"] != tiles["D"] else f"{tiles['C'].name}_in", role,
+                     tiles[role].dtype, tiles[role].shape)
+        for role in "ABCD"
+        if any(r.role == role for r in (*core.inputs, *core.outputs))
+    }  # fmt: skip
+    loads = [i for r in core.inputs for i in _loads(r, tiles[r.role], buffers[r.role])]
+    stores = [i for r in core.outputs for i in _stores(r, tiles[r.role], buffers[r.role])]
+    return Kernel(core, tuple(buffers.values()), tuple(loads), tuple(stores))
+
+
+def element_coordinates(registers: Registers, tile: Tile) -> dict[int, tuple[tuple[Index, ...], ...]]:
+    """Register number -> the coordinates of the elements packed into it, low bits first; whole registers only."""
+    per = 32 // dtype(registers.dtype).bits
+    coordinates = register_file(tile.layout, tile.shape).coordinates
+    words: dict[int, tuple[tuple[Index, ...], ...]] = {}
+    for word in range(registers.count):
+        slots = range(word * per, (word + 1) * per)
+        if all(s in coordinates for s in slots):
+            words[word] = tuple([coordinates[s] for s in slots])
+    return words
+
+
+def _loads(registers: Registers, tile: Tile, buffer: Buffer) -> Sequence[Instr]:
+    out: list[Instr] = []
+    for word, elements in element_coordinates(registers, tile).items():
+        places = tuple([Address(buffer, x) for x in elements])
+        instruction = LOAD_WORD[registers.kind] if _neighbors(places) else LOAD_PAIR  # type: ignore[index]
+        used = places[:1] if instruction is not LOAD_PAIR else places
+        out.append(Instr(instruction, ((Slot(registers, word),), *used)))
+    return out
+
+
+def _stores(registers: Registers, tile: Tile, buffer: Buffer) -> Sequence[Instr]:
+    return [
+        Instr(STORE_WORD[registers.kind], (Address(buffer, elements[0]), (Slot(registers, word),)))  # type: ignore[index]
+        for word, elements in element_coordinates(registers, tile).items()
+    ]
+
+
+def _neighbors(places: tuple[Address, ...]) -> bool:
+    """Whether the elements of one register lie side by side in memory, the first at a multiple of 4 bytes."""
+    if len(places) == 1:
+        return True
+    first, second = places[0].element, places[1].element
+    return second - first == 1 and first % 2 == 0
+
+
+def _target(i: Instr) -> tuple[Registers, int]:
+    return _slot(i.arguments[0])
+
+
+def _source(i: Instr) -> tuple[Registers, int]:
+    return _slot(i.arguments[1])
+
+
+def _slot(argument: object) -> tuple[Registers, int]:
+    if not (isinstance(argument, tuple) and isinstance(argument[0], Slot) and isinstance(argument[0].index, int)):
+        raise TypeError(f"a register of constant number is expected, got {argument}")
+    return argument[0].registers, argument[0].index

@@ -1,0 +1,8 @@
+"""The lowerings: one file per variant, each registering itself.  Importing this package registers all of them.
+
+A variant judges a call and returns a program; it may not know any backend.
+"""
+
+from . import gemm_mma_sync
+
+__all__ = ["gemm_mma_sync"]
