@@ -1,0 +1,72 @@
+"""Kernels as users write them: the device function called inside their own ``@cuda.jit`` code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from lowering import lower
+from lowering.backends import numba_cuda
+
+from ..gemm_cases import one_warp
+
+
+def looped() -> dict[str, Any]:
+    """A K loop around the gemm, D kept in registers: 16 x 8 x 64 in four steps."""
+    call = one_warp((1, 1, 1, 16), "float16", 1.0)
+    gemm = lower(call, target=numba_cuda.gpu_target(), scope="warp").device_function
+    load_a, load_b, store, zeros = gemm.load_a, gemm.load_b, gemm.store, gemm.zeros_d
+
+    @cuda.jit
+    def kernel(A, B, D):
+        d = zeros()
+        for k in range(A.shape[1] // 16):
+            a = load_a(A[:, 16 * k : 16 * k + 16])
+            b = load_b(B[16 * k : 16 * k + 16])
+            d = gemm(a, b, d)
+        store(D, d)
+
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(-4, 5, (16, 64)).astype(np.float16), rng.integers(-4, 5, (64, 8)).astype(np.float16)
+    d = np.full((16, 8), np.nan, np.float32)
+    kernel[1, 32](a, b, d)
+    return exact(d, a.astype(np.float64) @ b.astype(np.float64))
+
+
+def element_by_element() -> dict[str, Any]:
+    """Registers filled and read one by one through `set` and `get`, at the coordinates of the local views."""
+    call = one_warp((1, 1, 1, 16), "float16")
+    lowered = lower(call, target=numba_cuda.gpu_target(), scope="warp")
+    gemm = lowered.device_function
+    load_a, load_b, get, put, store = gemm.load_a, gemm.load_b, gemm.get, gemm.set, gemm.store
+
+    @cuda.jit
+    def kernel(A, B, D):
+        a, b = load_a(A), load_b(B)
+        d = gemm(a, b)
+        d = put(d, 0, get(d, 0) * np.float32(2.0))
+        store(D, d)
+
+    rng = np.random.default_rng(4)
+    a, b = rng.integers(-4, 5, (16, 16)).astype(np.float16), rng.integers(-4, 5, (16, 8)).astype(np.float16)
+    d = np.full((16, 8), np.nan, np.float32)
+    kernel[1, 32](a, b, d)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    for lane in range(32):  # slot 0 of lane 4g + t is element (g, 2t)
+        expected[lane // 4, 2 * (lane % 4)] *= 2
+    return exact(d, expected)
+
+
+def exact(result: Any, expected: Any) -> dict[str, Any]:
+    if not np.array_equal(result, expected):
+        raise ValueError(f"{(result != expected).sum()} of {result.size} elements differ")
+    return {"error": 0.0}
+
+
+ROWS: tuple[tuple[str, Callable[[], dict[str, Any]]], ...] = (
+    ("K loop with D in registers", looped),
+    ("get and set", element_by_element),
+)
