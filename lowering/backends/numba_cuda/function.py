@@ -1,0 +1,157 @@
+"""`DeviceFunction`: what a kernel calls, and the helpers that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from llvmlite import ir
+from numba.cuda import types
+from numba.cuda.core.errors import TypingError
+from numba.cuda.extending import infer_getattr, intrinsic, lower_getattr_generic
+from numba.cuda.typing.templates import AttributeTemplate
+
+from ...program import Program
+from ...tile import Tile
+from .elements import get_element, set_element, zeros
+from .emit import check, emit
+from .fragment import of_registers, of_tile
+from .memory import load, store
+
+
+def device_function(core: Program, tiles: Mapping[str, Tile]) -> DeviceFunction:
+    """A register program for use in numba.cuda kernels.  No driver and no GPU are touched.
+
+    Args:
+        core: a program over registers with one output.
+        tiles: the operands' tiles by role ("A", "B", "C", "D").
+
+    Errors: LayoutError for a program over buffers, or a layout that does not say which element a lane holds.
+    """
+    return DeviceFunction(core, tiles)
+
+
+class DeviceFunction:
+    """``d = f(a, b)`` or ``d = f(a, b, c)`` inside a kernel: a program on fragments, all lanes together.
+
+    Arguments follow `roles`.  A program that reads no C takes one all the same, and ignores it.  Wrong arguments are a
+    numba TypingError.
+
+    Attributes, each usable inside kernels as ``f.name`` or under a name of its own:
+        load_a, load_b, load_c, load_d: ``load(array) -> fragment``.  The array has the tile's rank and at least its
+            extents, and holds float32, float16 (or its bits as uint16), or bfloat16 as uint16 bits.
+        store: ``store(array, d)``.
+        zeros_d: ``zeros_d() -> fragment``.
+        get: ``get(fragment, slot)``: float32, or bits as uint16 for 16-bit types.  A slot is a constant, and counts
+            elements: for 16-bit types two share a word.
+        set: ``set(fragment, slot, value) -> fragment``.
+
+    And outside:
+        program: the program.
+        roles: the roles of the arguments, in order.
+        types: role -> FragmentType.
+    """
+
+    def __init__(self, core: Program, tiles: Mapping[str, Tile]) -> None:
+        output = check(core)
+        self.program = core
+        self.roles = tuple([r.role for r in core.inputs])
+        self.types = {role: of_tile(tile) for role, tile in tiles.items()}
+        self.types |= {r.role: of_registers(r) for r in (*core.inputs, output)}
+        self.types.setdefault("C", self.types[output.role])
+        for role, tile in {"C": tiles[output.role], **tiles}.items():
+            name = f"load_{role.lower()}"
+            setattr(self, name, load(name, tile, self.types[role], core.warps))
+        self.store = store("store", tiles[output.role], self.types[output.role], core.warps)
+        self.zeros_d = zeros("zeros_d", self.types[output.role])
+        self.get = get_element
+        self.set = set_element
+        self._output = self.types[output.role]
+        self._intrinsic = self._make_intrinsic()
+        self._numba_type_ = DeviceFunctionType(self)
+
+    def __call__(self, *fragments: Any) -> NoReturn:
+        """Only kernels can call it."""
+        raise TypeError(f"{self!r} is device code: call it inside a function under @cuda.jit")
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{role.lower()}: {self.types[role]}" for role in self.roles)
+        return f"<DeviceFunction {self.program.name}({arguments}) -> {self._output}>"
+
+    def accept(self, fragments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """TypingError, in words, unless the function takes arguments of these types."""
+        name = self.program.name
+        expected = ", ".join(f"{role} {self.types[role]}" for role in self.roles)
+        if keywords:
+            raise TypingError(f"{name} takes its fragments by position: {expected}")
+        roles = self._roles_of(len(fragments))
+        if not roles:
+            raise TypingError(f"{name} takes {len(self.roles)} fragments ({expected}), got {len(fragments)}")
+        for role, given in zip(roles, fragments, strict=True):
+            if given != self.types[role]:
+                raise TypingError(f"{name}: {role} is a {self.types[role]}, got {given}")
+
+    def _roles_of(self, count: int) -> tuple[str, ...]:
+        """The roles of that many arguments; none where the count is wrong."""
+        with_c = (*self.roles[:2], "C", *self.roles[2:])
+        if count == len(self.roles):
+            return self.roles
+        return with_c if "C" not in self.roles and count == len(with_c) else ()
+
+    def _make_intrinsic(self) -> Any:
+        """The program under numba's interface for code generation.  Arguments have been accepted before."""
+
+        def typed(typingctx: Any, *fragments: Any) -> Any:
+            roles = self._roles_of(len(fragments))
+
+            def codegen(
+                context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]
+            ) -> ir.Value:
+                given = {role: builder.extract_value(args[0], i) for i, role in enumerate(roles)}
+                return emit(builder, self.program, [given[role] for role in self.roles])
+
+            return self._output(types.StarArgTuple.from_types(fragments)), codegen
+
+        typed.__name__ = typed.__qualname__ = self.program.name
+        return intrinsic(typed)
+
+
+class DeviceFunctionType(types.Callable, types.Opaque):
+    """The numba type of one `DeviceFunction`: a constant that can be called and has attributes."""
+
+    def __init__(self, function: DeviceFunction) -> None:
+        self.function = function
+        self._callee: Any = None
+        super().__init__(name=f"DeviceFunction({function.program.name} {id(function):#x})")
+
+    @property
+    def key(self) -> DeviceFunction:
+        return self.function
+
+    def get_call_type(self, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        self.function.accept(args, kws)
+        self._callee = context.resolve_value_type(self.function._intrinsic)
+        return self._callee.get_call_type(context, args, kws)
+
+    def get_call_signatures(self) -> tuple[list[Any], bool]:
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return self._callee.get_impl_key(sig)
+
+
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    """The helpers that kernels reach through the function."""
+
+    key = DeviceFunctionType
+
+    def generic_resolve(self, typ: DeviceFunctionType, attr: str) -> Any:
+        value = vars(typ.function).get(attr) if not attr.startswith("_") else None
+        return None if value is None else self.context.resolve_value_type(value)
+
+
+@lower_getattr_generic(DeviceFunctionType)
+def _get_attribute(context: Any, builder: ir.IRBuilder, typ: Any, value: ir.Value, attr: str) -> ir.Value:
+    """Functions are constants without a value of their own."""
+    return context.get_dummy_value()

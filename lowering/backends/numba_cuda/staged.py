@@ -1,0 +1,140 @@
+"""Whole kernels: load the fragments, run the program, store the result; one CTA."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.core.errors import NumbaPerformanceWarning
+
+from tilelayout import LayoutError
+
+from ...dtypes import DType
+from ...program import Program
+from ...target import Target
+from ...target import target as as_target
+from ...tile import Tile
+from .function import DeviceFunction, device_function
+from .gpu import check_can_launch
+from .ptx import check_instructions, compile_ptx
+
+LANES = 32
+
+Tiles = Mapping[str, Tile]
+
+
+class Staged(Protocol):
+    """A register program that is to become a kernel (`lowering.kernels` makes them; it stands above this room)."""
+
+    @property
+    def core(self) -> Program:
+        """The register program."""
+
+
+def kernel(staged: Staged, tiles: Tiles) -> Any:
+    """A ``@cuda.jit`` kernel ``(A, B, [C], [D_prev], D)`` on arrays of the tiles' shapes, 32 * warps threads.
+
+    C, and D_prev (what D held before), are parameters where the program reads them.  bfloat16 arrays are uint16 bits.
+    """
+    # Without link-time optimization the code is what `kernel_ptx` shows and the tests assemble.
+    return cuda.jit(_body(device_function(staged.core, tiles)), launch_bounds=_threads(staged), lto=False)
+
+
+def kernel_ptx(staged: Staged, tiles: Tiles, target: Target | str) -> str:
+    """The PTX of `kernel` for row-major arrays.
+
+    Errors: ValueError for an unknown target; CompileError for one that lacks an instruction of the program, or that the
+    installed libraries do not know.
+    """
+    where = as_target(target)
+    check_instructions(staged.core, where)
+    function = device_function(staged.core, tiles)
+    parameters = [tiles[role] for role in (*function.roles, staged.core.outputs[0].role)]
+    arrays = [types.Array(_array_type(tile.element), len(tile.shape), "C") for tile in parameters]
+    return compile_ptx(_body(function), arrays, where, threads=_threads(staged))
+
+
+def launch(staged: Staged, tiles: Tiles, arrays: Mapping[str, Any]) -> Any:
+    """Run the kernel on the current GPU; returns D as a new numpy array of its tile's shape and type.
+
+    Args:
+        staged: the program.
+        tiles: the operands' tiles by role.
+        arrays: numpy arrays by role, in the tiles' shapes and types.  "D", what it held before, may be left out: NaN.
+
+    D's memory holds NaN before the launch, so that an element which nothing writes shows.
+    Errors: LayoutError for a missing or unfitting array; DriverError where there is no driver or no GPU, or the GPU
+    lacks an instruction or is unknown to the installed libraries.
+    """
+    result_tile = tiles[staged.core.outputs[0].role]
+    poison = np.full(result_tile.shape, np.nan, result_tile.element.numpy)
+    roles = [r.role for r in staged.core.inputs]
+    given = {"D": poison, **arrays}
+    inputs = [_carried(_fitting(given, role, tiles[role]), tiles[role].element) for role in roles]
+    check_can_launch(staged.core)
+    result = cuda.to_device(_carried(poison, result_tile.element))
+    code = kernel(staged, tiles)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaPerformanceWarning)  # one CTA is what is asked for
+        code[1, _threads(staged)](*[cuda.to_device(x) for x in inputs], result)
+    return result.copy_to_host().view(result_tile.element.numpy)
+
+
+def _threads(staged: Staged) -> int:
+    return LANES * staged.core.warps
+
+
+def _body(f: DeviceFunction) -> Callable[..., None]:
+    """The kernel's Python function; numba wants one with as many parameters as there are arrays."""
+    loads = [getattr(f, f"load_{role.lower()}") for role in f.roles]
+    if len(loads) == 2:
+        load_a, load_b = loads
+
+        def body(A: Any, B: Any, D: Any) -> None:
+            f.store(D, f(load_a(A), load_b(B)))
+
+    elif len(loads) == 3:
+        load_a, load_b, load_c = loads
+
+        def body(A: Any, B: Any, C: Any, D: Any) -> None:
+            f.store(D, f(load_a(A), load_b(B), load_c(C)))
+
+    elif len(loads) == 4:
+        load_a, load_b, load_c, load_d = loads
+
+        def body(A: Any, B: Any, C: Any, D_prev: Any, D: Any) -> None:
+            f.store(D, f(load_a(A), load_b(B), load_c(C), load_d(D_prev)))
+
+    else:
+        raise LayoutError(
+            "kernel", f"program {f.program.name} has {len(loads)} inputs, two to four are expected"
+        )
+    body.__name__ = body.__qualname__ = f"{f.program.name}_kernel"
+    return body
+
+
+def _array_type(element: DType) -> Any:
+    """The numba type that carries an element in an array."""
+    return types.uint16 if element.name == "bfloat16" else getattr(types, element.name)
+
+
+def _carried(array: Any, element: DType) -> Any:
+    """The array as numba-cuda takes it: contiguous, bfloat16 as bits."""
+    array = np.ascontiguousarray(array)
+    return array.view(np.uint16) if element.name == "bfloat16" else array
+
+
+def _fitting(arrays: Mapping[str, Any], role: str, tile: Tile) -> Any:
+    if role not in arrays:
+        raise LayoutError("launch", f"operand {role} is read and was not given")
+    array = np.asarray(arrays[role])
+    if array.shape != tile.shape or array.dtype != tile.element.numpy:
+        raise LayoutError(
+            "launch",
+            f"{role} is a {tile.dtype} array of shape {tile.shape}, got {array.dtype} of shape {array.shape}",
+        )
+    return array

@@ -1,0 +1,1 @@
+"""Tiles, dispatch, variants, the program, the reference machine, emitted text."""

@@ -1,0 +1,444 @@
+"""The numba.cuda backend, without a GPU: the PTX that numba-cuda makes of it is executed on a machine for text."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numba import cuda
+from numba.core import errors
+from numba.cuda import types
+from numba.cuda.core import config
+from numba.cuda.core import errors as cuda_errors
+from numba.cuda.cudadrv import driver, nvrtc
+
+from lowering import Lowered, Tile, gemm, lower
+from lowering.backends import numba_cuda
+from lowering.backends.assemble import assemble
+from lowering.backends.numba_cuda import CompileError, FragmentType, compile_ptx, kernel_ptx, staged
+from lowering.fragments import A_FRAG, B_FRAG, D_FRAG
+from lowering.target import target
+from property_tests.gemm_cases import Case, all_cases, one_warp
+from property_tests.lowering.numba_machine import execute
+from tilelayout import LayoutError
+
+HALF, FLOAT = types.float16[:, ::1], types.float32[:, ::1]
+LARGE = (4, 8, 4, 16)
+TypingErrors = (errors.TypingError, cuda_errors.TypingError)  # numba-cuda raises its own, or numba's
+
+
+def lowered_for(case: Case, name: str = "sm_80") -> Lowered:
+    return lower(case.call, target=name, scope=case.scope, launch=case.launch)
+
+
+def one_atom(beta: float = 0.0, dtype: str = "float16") -> Lowered:
+    return lower(one_warp((1, 1, 1, 16), dtype, beta), target="sm_80", scope="warp")
+
+
+def operands(lowered: Lowered) -> dict[str, Any]:
+    """Small integers by role, for what the program reads."""
+    tiles = lowered.call.tiles
+    rng = np.random.default_rng(5)
+    draw = {r.role: rng.integers(-8, 9, tiles[r.role].shape) for r in lowered.program.inputs}
+    return {role: x.astype(tiles[role].element.numpy) for role, x in draw.items()}
+
+
+def carried(x: Any) -> Any:
+    return x.view(np.uint16) if x.dtype == ml_dtypes.bfloat16 else x
+
+
+def product(lowered: Lowered, arrays: dict[str, Any]) -> Any:
+    a, b = arrays["A"].astype(np.float64), arrays["B"].astype(np.float64)
+    a, b = a.T if lowered.call.transpose_a else a, b.T if lowered.call.transpose_b else b
+    return a @ b + arrays.get("C", 0)
+
+
+def unwritten(shape: tuple[int, ...]) -> Any:
+    return np.full(shape, np.nan, np.float32)
+
+
+def in_subprocess(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# --- whole kernels ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", list(all_cases()), ids=lambda case: case.name)
+def test_every_case_computes_the_product(case: Case) -> None:
+    lowered = lowered_for(case)
+    ptx = kernel_ptx(lowered.kernel, case.call.tiles, "sm_80")
+    arrays = operands(lowered)
+    result = execute(ptx, [*map(carried, arrays.values()), unwritten(case.call.tiles["D"].shape)])
+    np.testing.assert_array_equal(result[-1], product(lowered, arrays))
+    collective = sum(step.instruction.collective for step in lowered.program.steps)
+    assert ptx.count("mma.sync") == collective
+    assert ".local" not in ptx
+
+
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a", "sm_120a"])
+@pytest.mark.parametrize(
+    ("tiling", "dtype", "beta"),
+    [
+        ((1, 1, 1, 16), "float16", 0.0),
+        ((2, 2, 3, 8), "bfloat16", 1.0),
+        (LARGE, "float16", 1.0),
+        (LARGE, "bfloat16", 0.0),
+    ],
+)
+def test_kernels_assemble_without_spills(
+    tiling: tuple[int, int, int, int],
+    dtype: str,
+    beta: float,
+    name: str,
+    record_property: Callable[..., None],
+) -> None:
+    lowered = lower(one_warp(tiling, dtype, beta), target=name, scope="warp")
+    begin = time.perf_counter()
+    ptx = kernel_ptx(lowered.kernel, lowered.call.tiles, name)
+    record_property("compile_seconds", time.perf_counter() - begin)
+    assert ptx.count("mma.sync") == tiling[0] * tiling[1] * tiling[2]
+    assert f".target {name}\n" in ptx
+    cubin = assemble(ptx, target(name))
+    assert (cubin.spill_bytes, cubin.local_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_a_region_leaves_the_rest_of_d_as_it_was(beta: float) -> None:
+    """D_prev is a parameter of its own, after C where there is one."""
+    d = Tile("D", (32, 8), "float32", D_FRAG.tile_to((32, 8), (16, 8)))
+    c = Tile("C", (16, 8), "float32", D_FRAG)
+    a, b = Tile("A", (16, 16), "float16", A_FRAG), Tile("B", (16, 8), "float16", B_FRAG)
+    lowered = lower(gemm(d[16:32], a, b, c, beta=beta), target="sm_80", scope="warp")
+    arrays = operands(lowered)
+    assert list(arrays) == (["A", "B", "C", "D"] if beta else ["A", "B", "D"])
+    ptx = kernel_ptx(lowered.kernel, lowered.call.tiles, "sm_80")
+    result = execute(ptx, [*arrays.values(), unwritten(d.shape)])[-1]
+    np.testing.assert_array_equal(result[16:], product(lowered, arrays))
+    np.testing.assert_array_equal(result[:16], arrays["D"][:16])
+
+
+# --- a user's own kernels -----------------------------------------------------------------------------
+
+
+def test_get_and_set_on_every_slot() -> None:
+    """Elements of A and B are swapped within words and between them, and put back in D's order."""
+    lowered = one_atom()
+    f = lowered.device_function
+    load_a, get, put = f.load_a, f.get, f.set
+
+    def kernel(A: Any, B: Any, D: Any) -> None:
+        a, b = load_a(A), f.load_b(B)
+        a = put(put(a, 0, get(a, 7)), 7, get(a, 0))
+        b = put(put(b, 1, get(b, 2)), 2, get(b, 1))
+        d = f(a, b)
+        d = put(put(put(d, 0, get(d, 3)), 3, get(d, 0)), 1, np.float32(2.5))
+        f.store(D, d)
+
+    ptx = compile_ptx(kernel, (HALF, HALF, FLOAT), "sm_80", threads=32)
+    assert ".local" not in ptx
+    arrays = operands(lowered)
+    a, b = arrays["A"].copy(), arrays["B"].copy()
+    g, t = np.divmod(np.arange(32), 4)
+    a[g, 2 * t], a[g + 8, 2 * t + 9] = a[g + 8, 2 * t + 9], a[g, 2 * t]
+    b[2 * t + 1, g], b[2 * t + 8, g] = b[2 * t + 8, g], b[2 * t + 1, g]
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    expected[g, 2 * t], expected[g + 8, 2 * t + 1] = expected[g + 8, 2 * t + 1], expected[g, 2 * t]
+    expected[g, 2 * t + 1] = 2.5
+    np.testing.assert_array_equal(execute(ptx, [*arrays.values(), unwritten((16, 8))])[-1], expected)
+
+
+def test_a_loop_over_k_keeps_the_accumulator_in_registers() -> None:
+    f = one_atom(1.0).device_function
+
+    def kernel(A: Any, B: Any, D: Any) -> None:
+        d = f.zeros_d()
+        for k in range(0, A.shape[1], 16):
+            d = f(f.load_a(A[:, k : k + 16]), f.load_b(B[k : k + 16, :]), d)
+        f.store(D, d)
+
+    ptx = compile_ptx(kernel, (HALF, HALF, FLOAT), "sm_90a", threads=32)
+    assert "mma.sync" in ptx
+    assert ".local" not in ptx
+    assert assemble(ptx, target("sm_90a")).local_bytes == 0
+
+
+def test_an_mma_stays_before_a_branch_that_lanes_do_not_share() -> None:
+    """Its result is used by lane 0 alone; were it moved there, the warp would not execute it together."""
+    f = one_atom().device_function
+
+    def kernel(A: Any, B: Any, D: Any) -> None:
+        d = f(f.load_a(A), f.load_b(B))
+        if cuda.threadIdx.x == 0:
+            f.store(D, d)
+
+    for name in ("sm_80", "sm_90a", "sm_100a"):
+        ptx = compile_ptx(kernel, (HALF, HALF, FLOAT), name)
+        assert ptx.index("mma.sync") < ptx.index("@%p")
+
+
+@pytest.mark.parametrize("dtype", [types.float16, types.uint16])
+def test_arrays_are_reached_through_their_strides(dtype: Any) -> None:
+    """A is every other row and column of a matrix, B the transpose of one, D in column-major order."""
+    lowered = one_atom()
+    f = lowered.device_function
+
+    def kernel(A: Any, B: Any, D: Any) -> None:
+        f.store(D, f(f.load_a(A), f.load_b(B)))
+
+    ptx = compile_ptx(kernel, (dtype[:, :], dtype[::1, :], types.float32[::1, :]), "sm_80", threads=32)
+    rng = np.random.default_rng(6)
+    wide, across = (rng.integers(-8, 9, shape).astype(np.float16) for shape in ((32, 36), (8, 16)))
+    column_major = unwritten((8, 16))
+    views = (wide[::2, :32:2], across.T, column_major.T)
+    result = execute(ptx, [wide, across, column_major], views)[-1]
+    np.testing.assert_array_equal(result.T, views[0].astype(np.float64) @ views[1].astype(np.float64))
+
+
+def test_fragments_pass_through_inlined_functions_and_tuples() -> None:
+    lowered = one_atom(1.0)
+    f = lowered.device_function
+
+    @cuda.jit(device=True, inline="always")
+    def twice(a: Any, b: Any, d: Any) -> Any:
+        return f(a, b, f(a, b, d))
+
+    def kernel(A: Any, B: Any, C: Any, D: Any) -> None:
+        both = (f.load_a(A), f.load_b(B))
+        f.store(D, twice(both[0], both[1], f.load_c(C)))
+
+    arrays = operands(lowered)
+    ptx = compile_ptx(kernel, (HALF, HALF, FLOAT, FLOAT), "sm_80", threads=32)
+    expected = product(lowered, arrays) + product(lowered, {**arrays, "C": 0})
+    np.testing.assert_array_equal(execute(ptx, [*arrays.values(), unwritten((16, 8))])[-1], expected)
+
+
+def test_a_superfluous_c_is_taken_and_not_read() -> None:
+    f = one_atom().device_function
+
+    def kernel(A: Any, B: Any, C: Any, D: Any) -> None:
+        f.store(D, f(f.load_a(A), f.load_b(B), f.load_c(C)))
+
+    arrays = operands(one_atom())
+    ptx = compile_ptx(kernel, (HALF, HALF, FLOAT, FLOAT), "sm_80", threads=32)
+    result = execute(ptx, [*arrays.values(), unwritten((16, 8)), unwritten((16, 8))])[-1]
+    np.testing.assert_array_equal(result, product(one_atom(), arrays))
+
+
+def test_names_of_numba_see_the_types() -> None:
+    f = one_atom(1.0, "bfloat16").device_function
+    assert f.roles == ("A", "B", "C")
+    assert f.types == {
+        "A": FragmentType("bfloat16", 4), "B": FragmentType("bfloat16", 2),
+        "C": FragmentType("float32", 4), "D": FragmentType("float32", 4),
+    }  # fmt: skip
+    assert repr(f) == (
+        f"<DeviceFunction {f.program.name}(a: Fragment(bfloat16, 4), b: Fragment(bfloat16, 2), "
+        "c: Fragment(float32, 4)) -> Fragment(float32, 4)>"
+    )
+    assert FragmentType("float16", 4) != FragmentType("bfloat16", 4) != FragmentType("bfloat16", 2)
+    assert (FragmentType("float16", 4).slots, FragmentType("float32", 4).slots) == (8, 4)
+    with pytest.raises(ValueError, match="1 word or more"):
+        FragmentType("float16", 0)
+    with pytest.raises(ValueError, match="float64 is wider"):
+        FragmentType("float64", 2)
+
+
+# --- refusals -----------------------------------------------------------------------------------------
+
+
+A_TYPE, B_TYPE, D_TYPE = "Fragment(float16, 4)", "Fragment(float16, 2)", "Fragment(float32, 4)"
+WRONG: dict[str, tuple[Callable[..., Any], str]] = {
+    "missing": (lambda f: lambda A, B, D: f(f.load_a(A)), f"takes 2 fragments (A {A_TYPE}, B {B_TYPE}), got 1"),
+    "too many": (lambda f: lambda A, B, D: f(f.load_a(A), f.load_b(B), f.zeros_d(), 1), "takes 2 fragments"),
+    "another size": (lambda f: lambda A, B, D: f(f.load_b(B), f.load_b(B)), f"A is a {A_TYPE}, got {B_TYPE}"),
+    "another type": (lambda f: lambda A, B, D: f(f.zeros_d(), f.load_b(B)), f"A is a {A_TYPE}, got {D_TYPE}"),
+    "no fragment": (lambda f: lambda A, B, D: f(A, B), f"A is a {A_TYPE}, got array"),
+    "more than C": (lambda f: lambda A, B, D: f(f.load_a(A), f.load_b(B), A), f"C is a {D_TYPE}, got array"),
+    "by keyword": (lambda f: lambda A, B, D: f(a=f.load_a(A), b=f.load_b(B)), "takes its fragments by position"),
+    "array type": (lambda f: lambda A, B, D: f.load_a(D), "2-d array of float16 or uint16 for A, float16 [16, 16]"),
+    "array rank": (lambda f: lambda A, B, D: f.load_a(A[0]), "load_a takes a 2-d array"),
+    "no array": (lambda f: lambda A, B, D: f.load_a(f.zeros_d()), "load_a takes a 2-d array"),
+    "stored fragment": (lambda f: lambda A, B, D: f.store(D, f.load_a(A)), f"store takes the {D_TYPE} of D"),
+    "stored to halves": (lambda f: lambda A, B, D: f.store(A, f.zeros_d()), "store takes a 2-d array of float32"),
+    "no such helper": (lambda f: lambda A, B, D: f.load_e(A), "Unknown attribute 'load_e'"),
+    "private name": (lambda f: lambda A, B, D: f._intrinsic(A), "Unknown attribute '_intrinsic'"),
+    "slot outside": (lambda f: lambda A, B, D: f.get(f.zeros_d(), 4), f"slot 4 is not in the 4 slots of {D_TYPE}"),
+    "slot of run time": (lambda f: lambda A, B, D: f.get(f.zeros_d(), D.shape[0]), "must be a constant integer"),
+    "get of an array": (lambda f: lambda A, B, D: f.get(D, 0), "get takes a Fragment, got array"),
+    "set to a fraction": (lambda f: lambda A, B, D: f.set(f.load_a(A), 0, 1.5), "set takes uint16 for an element"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_use_is_a_typing_error_in_words(wrong: str) -> None:
+    use, words = WRONG[wrong]
+    with pytest.raises(TypingErrors, match=re.escape(words)):
+        compile_ptx(use(one_atom().device_function), (HALF, HALF, FLOAT), "sm_80", device=True)
+
+
+def test_read_only_arrays_are_not_stored_to() -> None:
+    f = one_atom().device_function
+
+    def kernel(D: Any) -> None:
+        f.store(D, f.zeros_d())
+
+    with pytest.raises(TypingErrors, match="is read-only"):
+        compile_ptx(kernel, (types.Array(types.float32, 2, "C", readonly=True),), "sm_80")
+
+
+def test_outside_of_kernels_a_call_says_where_it_belongs() -> None:
+    with pytest.raises(TypeError, match=r"is device code: call it inside a function under @cuda.jit"):
+        one_atom().device_function(1, 2)
+
+
+# --- architectures, drivers, absence --------------------------------------------------------------------
+
+
+def test_an_unknown_target_is_refused_with_its_neighbors() -> None:
+    lowered = one_atom()
+    with pytest.raises(ValueError, match="unknown target 'sm_99': nearest known are sm_90a and sm_100"):
+        kernel_ptx(lowered.kernel, lowered.call.tiles, "sm_99")
+
+
+def test_an_instruction_that_the_target_lacks_is_refused() -> None:
+    lowered = one_atom()
+    with pytest.raises(CompileError, match=r"m16n8k16\.f16 needs sm_80 or newer, and the target is sm_75"):
+        kernel_ptx(lowered.kernel, lowered.call.tiles, "sm_75")
+
+
+def test_a_target_that_the_libraries_lack_is_refused_not_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered = one_atom()
+    monkeypatch.setattr(nvrtc, "get_supported_ccs", lambda: [(8, 0), (9, 0)])
+    with pytest.raises(
+        CompileError, match=r"cannot compile for sm_89: they know compute capability 8.0, 9.0"
+    ):
+        kernel_ptx(lowered.kernel, lowered.call.tiles, "sm_89")
+
+
+def test_a_target_that_numba_replaces_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered = one_atom()
+    monkeypatch.setattr(config, "FORCE_CUDA_CC", (8, 0))
+    with pytest.raises(CompileError, match=r"PTX for sm_86 was asked for, and numba-cuda made it for sm_80"):
+        kernel_ptx(lowered.kernel, lowered.call.tiles, "sm_86")
+
+
+def test_nothing_but_launch_asks_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Any) -> None:
+        raise OSError("the driver was asked")
+
+    monkeypatch.setattr(driver.Driver, "ensure_initialized", refuse)
+    lowered = one_atom()
+    tiles = lowered.call.tiles
+    assert numba_cuda.kernel(lowered.kernel, tiles)
+    assert kernel_ptx(lowered.kernel, tiles, "sm_90a")
+    with pytest.raises(OSError, match="the driver was asked"):
+        numba_cuda.gpu_target()
+
+
+def test_launch_says_that_it_needs_a_driver() -> None:
+    code = """
+from lowering.backends import numba_cuda
+from property_tests.lowering.test_numba_cuda import one_atom, operands
+lowered = one_atom()
+print(numba_cuda.gpu_name())
+try:
+    numba_cuda.launch(lowered.kernel, lowered.call.tiles, operands(lowered))
+except numba_cuda.DriverError as error:
+    print(error)
+"""
+    name, said = in_subprocess(code, CUDA_VISIBLE_DEVICES="-1").splitlines()
+    assert name == "None"
+    assert said.startswith("launch needs an NVIDIA driver and a GPU, and there is none here: ")
+
+
+class Device:
+    """An array in a memory of its own, as `cuda.to_device` makes it."""
+
+    def __init__(self, array: Any) -> None:
+        assert array.dtype != ml_dtypes.bfloat16
+        self.array = np.array(array)
+
+    def copy_to_host(self) -> Any:
+        return self.array.copy()
+
+
+@pytest.mark.parametrize("case", [c for c in all_cases() if "2x2" in c.name], ids=lambda case: case.name)
+def test_launch_gives_the_kernel_what_it_takes(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything about a launch but the GPU, for which the machine for text stands in."""
+    lowered = lowered_for(case)
+    ptx = kernel_ptx(lowered.kernel, case.call.tiles, "sm_80")
+
+    def run(*arrays: Device) -> None:
+        assert np.isnan(arrays[-1].array).all()
+        arrays[-1].array[:] = execute(ptx, [x.array for x in arrays])[-1]
+
+    kernels = {(1, 32 * lowered.program.warps): run}
+    monkeypatch.setattr(staged, "check_can_launch", lambda program: None)
+    monkeypatch.setattr(staged, "kernel", lambda staged, tiles: kernels)
+    monkeypatch.setattr(staged.cuda, "to_device", Device)
+    arrays = operands(lowered)
+    before = {role: x.copy() for role, x in arrays.items()}
+    result = numba_cuda.launch(lowered.kernel, case.call.tiles, arrays)
+    assert result.dtype == np.float32
+    np.testing.assert_array_equal(result, product(lowered, arrays))
+    assert all(np.array_equal(arrays[role], x) for role, x in before.items())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda given: given.pop("B"), "operand B is read and was not given"),
+        (
+            lambda given: given.update(A=given["A"].T[:8]),
+            r"A is a float16 array of .*, got float16 of shape \(8, 16\)",
+        ),
+        (lambda given: given.update(B=given["B"].astype(float)), "B is a float16 array .* got float64"),
+    ],
+)
+def test_launch_refuses_arrays_that_do_not_fit(change: Callable[..., Any], words: str) -> None:
+    lowered = one_atom()
+    given = operands(lowered)
+    change(given)
+    with pytest.raises(LayoutError, match=words):
+        numba_cuda.launch(lowered.kernel, lowered.call.tiles, given)
+
+
+def test_without_numba_cuda_the_message_names_the_extra() -> None:
+    code = """
+import sys
+sys.modules["numba_cuda"] = None
+try:
+    import lowering.backends.numba_cuda
+except ImportError as error:
+    print(error)
+"""
+    assert "pip install 'tilelayout[cuda]'" in in_subprocess(code)
+
+
+def test_lowering_and_text_load_no_numba() -> None:
+    code = """
+import sys
+from property_tests.gemm_cases import one_warp
+from lowering import lower
+lowered = lower(one_warp((1, 1, 1, 16), "float16"), target="sm_80", scope="warp")
+str(lowered), lowered.ptx, lowered.cuda
+print([name for name in sys.modules if name.split(".")[0] in ("numba", "numba_cuda", "llvmlite", "cuda")])
+"""
+    assert in_subprocess(code) == "[]\n"
