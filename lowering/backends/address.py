@@ -1,8 +1,7 @@
-"""Index expressions as PTX integer instructions, and how wide the integers must be.
+"""Index expressions as PTX integer instructions, and how wide the integers of an address must be.
 
-Values are two's complement registers of 32 bits where the expression's bounds fit, else of 64 (the index of an element
-may be large, and the offset in bytes larger: beyond 2**31 everything is 64 bits wide).  An instruction that was
-emitted before is not emitted again.
+Values are two's complement registers, of 32 bits where the expression's bounds fit and of 64 elsewhere.  An
+instruction that was emitted before is not emitted again.
 """
 
 from __future__ import annotations
@@ -71,6 +70,20 @@ def width(x: Index) -> int:
     raise LayoutError("address", f"{x} reaches {low if -low > high else high}, which 64 bits do not hold")
 
 
+def index_bits(address: Address) -> int:
+    """32 or 64: bits of signed integers that hold an address in bytes, however its parts are arranged.
+
+    Errors: LayoutError where 64 do not suffice.
+    """
+    most = reach(byte_offset(address))
+    for bits, limit in _LIMIT.items():
+        if most < limit:
+            return bits
+    raise LayoutError(
+        "address", f"{address.element} of {address.buffer.name} reaches {most} bytes, beyond 64 bits"
+    )
+
+
 def _literal(x: int, bits: int) -> str:
     """`x` modulo ``2**bits``, as a signed number."""
     limit = _LIMIT[bits]
@@ -89,8 +102,8 @@ class IndexCode:
 
     Attributes:
         lines: the instructions so far.
-        used: registers taken so far, by width in bits; they are numbered ``%r0, %r1 ...`` and ``%rd0, %rd1 ...`` on the
-            given base names.
+        used: registers taken so far, by width in bits; they are numbered ``base0, base1 ...`` on the base
+            name of their width.
         variables: the variables met, by name.
     """
 
@@ -141,12 +154,11 @@ class IndexCode:
         if isinstance(x, Division):
             return self._division(x, bits)
         if isinstance(x, Bitwise):
-            wide = max(bits, *[width(operand) for operand in x.operands])
-            operation = {"^": "xor", "&": "and", "|": "or"}[x.symbol] + f".b{wide}"
-            result = self._register(x.operands[0], wide)
+            operation = {"^": "xor", "&": "and", "|": "or"}[x.symbol] + f".b{bits}"
+            result = self._register(x.operands[0], bits)
             for operand in x.operands[1:]:
-                result = self.emit(operation, wide, result, self.value(operand, wide))
-            return self._narrowed(result, wide, bits)
+                result = self.emit(operation, bits, result, self.value(operand, bits))
+            return result
         if isinstance(x, Shift):
             left = x.symbol == "<<"
             wide = bits if left else max(bits, width(x.operand))
@@ -165,9 +177,10 @@ class IndexCode:
         return register if wide == bits else self.emit("cvt.u32.u64", 32, register)
 
     def _sum(self, x: Polynomial, bits: int) -> str:
-        """Wrapping arithmetic: the sum is right modulo ``2**bits`` whatever its parts are, and the sum fits."""
+        """Wrapping arithmetic: the sum fits, so it is right whatever its parts do."""
         terms = sorted(
-            ((mono, k) for mono, k in x.terms.items() if mono), key=lambda t: (-t[1], [a.order() for a in t[0]])
+            ((mono, k) for mono, k in x.terms.items() if mono),
+            key=lambda t: (-t[1], [a.order() for a in t[0]]),
         )
         total = ""
         for mono, k in terms:
@@ -179,7 +192,9 @@ class IndexCode:
                 continue
             if k != 1:
                 power = k > 0 and not k & k - 1
-                operation, factor = ("shl.b", str(k.bit_length() - 1)) if power else ("mul.lo.s", _literal(k, bits))
+                operation, factor = (
+                    ("shl.b", str(k.bit_length() - 1)) if power else ("mul.lo.s", _literal(k, bits))
+                )
                 product = self.emit(f"{operation}{bits}", bits, product, factor)
             total = self.emit(f"add.s{bits}", bits, total, product) if total else product
         constant = x.terms.get((), 0)

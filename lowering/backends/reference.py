@@ -22,7 +22,7 @@ from ..dtypes import dtype
 from ..errors import MachineError
 from ..isa.operand_map import LANES
 from ..isa.record import Place
-from ..program import Address, Program, Registers, Step, step_text
+from ..program import Address, Buffer, Program, Registers, Step, step_text
 from ..tile import Tile
 
 
@@ -53,7 +53,7 @@ class Memory:
 
 
 def run_program(
-    program: Program, files: dict[Registers, File], memory: Mapping[str, Memory] | None = None
+    program: Program, files: dict[Registers, File], memory: Mapping[Buffer, Memory] | None = None
 ) -> dict[Registers, File]:
     """Execute every step on all lanes of all warps; returns the register files, changed in place.
 
@@ -71,7 +71,7 @@ def run_program(
 
 
 def _execute(
-    number: int, step: Step, files: dict[Registers, File], memory: Mapping[str, Memory], places: Mapping[str, Any]
+    number: int, step: Step, files: dict[Registers, File], memory: Mapping[Buffer, Memory], places: Mapping[str, Any]
 ) -> None:
     values: dict[str, Any] = {"lanes": places["lane"].shape}
     stores = any(not isinstance(a, Address) and o.reads for o, a in zip(step.instruction.operands, step.arguments, strict=True))
@@ -85,14 +85,19 @@ def _execute(
         if isinstance(argument, Address) or not operand.writes:
             continue
         for position, (r, i) in enumerate(argument):
+            _check_number(number, step, r, i)
             file = files[r]
             file.words[:, :, i] = written[operand.name][..., position]
             file.written[:, :, i * file.per_word : (i + 1) * file.per_word] = True
 
 
-def _read(number: int, step: Step, file: File, r: Registers, i: int) -> Any:
-    if not 0 <= i < file.words.shape[2]:
+def _check_number(number: int, step: Step, r: Registers, i: int) -> None:
+    if not 0 <= i < r.count:
         raise MachineError(f"step {number}, {step_text(step)}: there is no {r.name}[{i}], the group has {r.count}")
+
+
+def _read(number: int, step: Step, file: File, r: Registers, i: int) -> Any:
+    _check_number(number, step, r, i)
     held = file.written[:, :, i * file.per_word : (i + 1) * file.per_word]
     if not held.all():
         warp, lane, element = (int(x) for x in np.argwhere(~held)[0])
@@ -104,10 +109,10 @@ def _read(number: int, step: Step, file: File, r: Registers, i: int) -> Any:
 
 
 def _place(
-    number: int, step: Step, address: Address, memory: Mapping[str, Memory], places: Mapping[str, Any], stores: bool
+    number: int, step: Step, address: Address, memory: Mapping[Buffer, Memory], places: Mapping[str, Any], stores: bool
 ) -> Place:
     """Resolve an address for every lane, and check what it touches: one 32-bit word, or one element of a pair."""
-    store = memory[address.buffer.name]
+    store = memory[address.buffer]
     index = np.broadcast_to(evaluate(address.element, places), places["lane"].shape)
     addresses = sum(isinstance(a, Address) for a in step.arguments)
     count = 1 if addresses > 1 else 4 // store.data.dtype.itemsize
@@ -133,6 +138,7 @@ def as_operand(x: Any, tile: Tile, role: str) -> Any:
     Errors: LayoutError for another shape, or a type that would not convert by rounding once.
     """
     array = np.asarray(x)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.shape != tile.shape:
         raise LayoutError("run", f"{role} has shape {array.shape}, tile {tile.name} has {tile.shape}")
     wanted = dtype(tile.dtype).numpy
@@ -228,15 +234,15 @@ def run(program: Program, tiles: Mapping[str, Tile], arrays: Mapping[str, Any], 
 
 def run_kernel(program: Program, arrays: Mapping[str, Any]) -> Any:
     """Execute a program over buffers alone: arrays by role in, the buffer of role D out."""
-    memory: dict[str, Memory] = {}
+    memory: dict[Buffer, Memory] = {}
     for b in program.buffers:
         element = dtype(b.dtype).numpy
         size = int(np.prod(b.shape))
         if b.role in arrays:
-            memory[b.name] = Memory(np.array(arrays[b.role], element, order="C").ravel(), np.ones(size, bool))
+            memory[b] = Memory(np.array(arrays[b.role], element, order="C").ravel(), np.ones(size, bool))
         else:
             raw = np.dtype(f"u{element.itemsize}")
-            memory[b.name] = Memory(np.full(size, np.iinfo(raw).max, raw).view(element), np.zeros(size, bool))
+            memory[b] = Memory(np.full(size, np.iinfo(raw).max, raw).view(element), np.zeros(size, bool))
     run_program(program, {}, memory)
     out = next(b for b in program.buffers if b.role == "D")
-    return memory[out.name].data.reshape(out.shape)
+    return memory[out].data.reshape(out.shape)

@@ -58,13 +58,14 @@ def kernel_ptx(staged: Staged, tiles: Tiles, target: Target | str) -> str:
     return compile_ptx(_body(function), arrays, where, threads=_threads(staged))
 
 
-def launch(staged: Staged, tiles: Tiles, arrays: Mapping[str, Any]) -> Any:
+def launch(staged: Staged, tiles: Tiles, arrays: Mapping[str, Any], code: Any = None) -> Any:
     """Run the kernel on the current GPU; returns D as a new numpy array of its tile's shape and type.
 
     Args:
         staged: the program.
         tiles: the operands' tiles by role.
         arrays: numpy arrays by role, in the tiles' shapes and types.  "D", what it held before, may be left out: NaN.
+        code: what `kernel` made of the same program and tiles, so that it is compiled only once.
 
     D's memory holds NaN before the launch, so that an element which nothing writes shows.
     Errors: LayoutError for a missing or unfitting array; DriverError where there is no driver or no GPU, or the GPU
@@ -77,7 +78,7 @@ def launch(staged: Staged, tiles: Tiles, arrays: Mapping[str, Any]) -> Any:
     inputs = [_carried(_fitting(given, role, tiles[role]), tiles[role].element) for role in roles]
     check_can_launch(staged.core)
     result = cuda.to_device(_carried(poison, result_tile.element))
-    code = kernel(staged, tiles)
+    code = code or kernel(staged, tiles)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaPerformanceWarning)  # one CTA is what is asked for
         code[1, _threads(staged)](*[cuda.to_device(x) for x in inputs], result)

@@ -1,0 +1,207 @@
+"""PTX to a cubin and CUDA C++ to PTX, by NVIDIA's nvJitLink and nvrtc.  Neither needs a GPU or a driver.
+
+The libraries come with the extra ``tilelayout[cuda]`` and are loaded by the first call.  What a kernel costs
+in registers and memory is read from the assembler's own report.  No program and no layout may enter.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from importlib import import_module
+from time import perf_counter
+from typing import Any
+
+from ..target import Target
+
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_AT_LINE = re.compile(r"line (\d+); (?:error|fatal)\s*:\s*(.*)")
+_NO_LINE = re.compile(r"(?:fatal|error)\s*:\s*(.*)")
+_NEWER = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
+_SHOWN = 8  # messages of the assembler in one error; the rest is in its log
+
+
+class AssemblerError(RuntimeError):
+    """PTX that the assembler, or the rule against local memory, refuses.
+
+    Attributes:
+        line: the number, from 1, of the first PTX line that the assembler points at; None when there is none.
+        log: all that the assembler said.
+    """
+
+    def __init__(self, message: str, line: int | None = None, log: str = "") -> None:
+        super().__init__(message)
+        self.line, self.log = line, log
+
+
+class CompilerError(RuntimeError):
+    """CUDA C++ that nvrtc refuses; the message holds its log."""
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """Machine code of a PTX module, ready to be loaded by a driver.
+
+    Attributes:
+        data: the cubin, an ELF file.
+        target: the architecture it is for.
+        registers: 32-bit registers of a thread, the most over the module's kernels.
+        spill_bytes: bytes of a thread's spill stores plus spill loads, likewise.
+        local_bytes: bytes of local memory of a thread (stack frame and spilled registers), likewise.
+        seconds: what assembling took.
+        log: the assembler's report.
+    """
+
+    data: bytes = field(repr=False)
+    target: Target
+    registers: int
+    spill_bytes: int
+    local_bytes: int
+    seconds: float = field(compare=False)
+    log: str = field(compare=False, repr=False)
+
+
+def assemble(ptx: str, target: Target, allow_spills: bool = False) -> Cubin:
+    """The machine code of a PTX module.
+
+    Unless `allow_spills`, code that keeps anything in local memory is refused: spilled registers, indexed
+    register arrays, declared ``.local`` variables.
+
+    Errors: AssemblerError with the assembler's messages and the PTX lines they point at; with the byte counts
+    for local memory; with both versions for a ``.version`` that the assembler does not know.  ImportError
+    where the libraries are missing.
+    """
+    nvjitlink = _library("nvjitlink")
+    begin = perf_counter()
+    data, log = _link(nvjitlink, ptx, target)
+    seconds = perf_counter() - begin
+    frames = [[int(x) for x in found] for found in _FRAME.findall(log)]
+    registers = max(map(int, _REGISTERS.findall(log)), default=0)
+    local = max((frame for frame, _, _ in frames), default=0)
+    spills = max((stores + loads for _, stores, loads in frames), default=0)
+    if ".entry" in ptx and not (frames and registers):
+        raise AssemblerError(
+            f"{target}: the assembler's report names no registers and no stack frame", log=log
+        )
+    if (local or spills) and not allow_spills:
+        raise AssemblerError(
+            f"{target}: {local} bytes of local memory a thread and {spills} bytes of spill stores and loads, "
+            f"with {registers} registers a thread (a thread has 255 at most, and fewer in a large CTA); "
+            "allow_spills=True accepts it",
+            log=log,
+        )
+    return Cubin(data, target, registers, spills, local, seconds, log)
+
+
+def compile_cuda(source: str, target: Target) -> str:
+    """The PTX that nvrtc makes of CUDA C++ text without includes.  The text is assembled too, as a check.
+
+    The PTX has the newest ``.version`` that nvrtc knows: give a driver the cubin that `assemble` makes of it.
+
+    Errors: CompilerError with the compiler's log.  ImportError where the libraries are missing.
+    """
+    nvrtc = _library("nvrtc")
+    name = b"kernel.cu"
+    program = _call(nvrtc.nvrtcCreateProgram, source.encode(), name, 0, [], [])
+    try:
+        options = [f"--gpu-architecture={target.name}".encode()]
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+            raise CompilerError(f"{target}: nvrtc refuses the CUDA text ({status.name})\n{log}".rstrip())
+        return _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _library(name: str) -> Any:
+    """The module ``cuda.bindings.<name>`` with its shared library loaded."""
+    try:
+        module = import_module(f"cuda.bindings.{name}")
+        # The bindings load their library at the first call, and say in their own way that it is absent.
+        _ = module.version() if name == "nvjitlink" else module.nvrtcVersion()
+    except (ImportError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ImportError(
+            f"{name} cannot be loaded ({type(error).__name__}: {reason}); assembling PTX and compiling CUDA text "
+            "need NVIDIA's libraries: pip install 'tilelayout[cuda]'"
+        ) from error
+    return module
+
+
+# --- nvJitLink ------------------------------------------------------------------------------------
+
+
+def _link(nvjitlink: Any, ptx: str, target: Target) -> tuple[bytes, str]:
+    """The linked cubin and the report."""
+    version = "nvJitLink " + ".".join(map(str, nvjitlink.version()))
+    # -Xptxas=-v reports registers, spills and stack frames; -verbose would repeat them in another form.
+    options = [f"-arch={target.name}", "-Xptxas=-v"]
+    try:
+        handle = nvjitlink.create(len(options), options)
+    except nvjitlink.nvJitLinkError as error:
+        raise AssemblerError(f"{target}: {version} does not know this architecture ({error})") from None
+    try:
+        image = ptx.encode()
+        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, image, len(image), "module.ptx")
+        nvjitlink.complete(handle)
+        data = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, data)
+        return bytes(data), _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)
+    except nvjitlink.nvJitLinkError as error:
+        log = _log(nvjitlink.get_error_log_size, nvjitlink.get_error_log, handle)
+        raise _refusal(ptx, target, version, str(error), log) from None
+    finally:
+        nvjitlink.destroy(handle)
+
+
+def _log(size: Any, read: Any, handle: int) -> str:
+    buffer = bytearray(size(handle) + 1)
+    read(handle, buffer)
+    return buffer.rstrip(b"\0").decode(errors="replace")
+
+
+def _refusal(ptx: str, target: Target, version: str, status: str, log: str) -> AssemblerError:
+    """What the assembler said, with the PTX lines that it points at."""
+    newer = _NEWER.search(log)
+    if newer:
+        return AssemblerError(
+            f"{target}: PTX .version {newer[1]} is newer than {newer[2]}, the newest that {version} knows; "
+            "write an older .version, or update the libraries of tilelayout[cuda]",
+            1 + ptx[: ptx.find(".version")].count("\n"),
+            log,
+        )
+    lines = ptx.splitlines()
+    found: dict[tuple[int, str], None] = {}
+    for text in log.splitlines():
+        at, without = _AT_LINE.search(text), _NO_LINE.search(text)
+        if at:
+            found[int(at[1]), at[2]] = None
+        elif without and "aborted due to errors" not in text:
+            found[0, without[1]] = None
+    message = [f"{target}: the assembler ({version}) refuses the PTX"]
+    for number, said in list(found)[:_SHOWN] or [(0, log.strip() or status)]:
+        where = f"line {number}: " if number else ""
+        source = f"\n    {lines[number - 1].strip()}" if 0 < number <= len(lines) else ""
+        message.append(f"  {where}{said}{source}")
+    if len(found) > _SHOWN:
+        message.append(f"  and {len(found) - _SHOWN} more")
+    return AssemblerError("\n".join(message), next((n for n, _ in found if n), None), log)
+
+
+# --- nvrtc ----------------------------------------------------------------------------------------
+
+
+def _call(function: Any, *arguments: Any) -> Any:
+    """The result of an nvrtc function; CompilerError where it fails."""
+    status, *results = function(*arguments)
+    if status.value:
+        raise CompilerError(f"{function.__name__} fails: {status.name}")
+    return results[0] if results else None
+
+
+def _text(size: Any, read: Any, program: Any) -> str:
+    buffer = b" " * _call(size, program)
+    _call(read, program, buffer)
+    return buffer.rstrip(b"\0 ").decode(errors="replace")

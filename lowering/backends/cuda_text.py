@@ -1,0 +1,241 @@
+"""CUDA C++ text: a kernel to read, which nvrtc and nvcc compile as it is, without includes.
+
+A ``__device__`` helper for each instruction, a ``__device__`` function with the unrolled register program on
+plain arrays, and a ``__global__`` kernel that loads the fragments, calls it and stores the result.  Elements
+of 16 bits are carried as bits (``unsigned short``, pairs in ``unsigned``), so no type of a header is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tilelayout import LayoutError
+from tilelayout.expr import render, variables
+
+from ..dtypes import dtype
+from ..isa import COPY, LOAD_PAIR, LOAD_WORD, STORE_WORD, ZERO_F32
+from ..isa.operand_map import LANES
+from ..isa.record import Instruction
+from ..kernels.staged import Kernel
+from ..program import Address, Buffer, Comment, Instr, Program, Registers, Slot, Step, walk
+from .address import index_bits
+from .names import Names, comment_line
+
+_KEYWORDS = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t
+    class compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield
+    decltype default delete do double dynamic_cast else enum explicit export extern false float for friend
+    goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private
+    protected public register reinterpret_cast requires return short signed sizeof static static_assert
+    static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned
+    using virtual void volatile wchar_t while xor xor_eq threadIdx blockIdx blockDim gridDim warpSize main
+    lane warp
+""".split()
+
+_REGISTER_TYPE = {"f32": "float", "b32": "unsigned"}
+_CONSTRAINT = {"f32": "f", "b32": "r"}
+_WORDS = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
+_COORDINATES = {"lane": "threadIdx.x & 31", "warp": "threadIdx.x >> 5"}
+
+# What C++ says by itself; every other instruction gets a helper.
+_PLAIN = {ZERO_F32.name: "{d} = 0.0f;", **{copy.name: "{d} = {a};" for copy in COPY.values()}}
+_LOADS = {load.name for load in LOAD_WORD.values()}
+_STORES = {store.name for store in STORE_WORD.values()}
+
+
+def cuda_source(kernel: Kernel) -> str:
+    """CUDA C++ of a kernel: its helpers, its register program, and the entry ``extern "C" __global__``.
+
+    The entry takes a pointer to global memory for each buffer, in order, and is launched with one CTA of
+    ``32 * warps`` threads.
+
+    Errors: ValueError for a memory instruction that has no C++ here.  LayoutError for an address that C
+    cannot spell or 64 bits do not hold.
+    """
+    return _Source(kernel).text()
+
+
+class _Source:
+    """The text under construction."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel, self.core = kernel, kernel.core
+        self.shared = Names(_KEYWORDS)
+        self.helpers: dict[str, str] = {
+            i.name: self.shared.one("ptx_" + re.sub(r"\W+", "_", i.mnemonic))
+            for i in self.core.instructions
+            if i.name not in _PLAIN
+        }
+        self.function = self.shared.one(self.core.name)
+        self.entry = self.shared.one(kernel.name)
+        self.arrays: dict[Registers, str] = {r: self.shared.one(r.name) for r in self.core.registers}
+        self.pointers: dict[Buffer, str] = {b: self.shared.one(b.name) for b in kernel.buffers}
+
+    def text(self) -> str:
+        functions = [self.device_function(), self.global_function()]
+        instructions = {i.name: i for i in self.core.instructions}
+        helpers = [_helper(instructions[name], function) for name, function in self.helpers.items()]
+        return "\n\n".join([*helpers, *functions]) + "\n"
+
+    # --- the register program -----------------------------------------------------------------------
+
+    def device_function(self) -> str:
+        written = _written(self.core)
+        passed = tuple(dict.fromkeys((*self.core.outputs, *self.core.inputs)))
+        parameters = [f"{'' if r in written else 'const '}{self.declaration(r)}" for r in passed]
+        lines = [f"{self.declaration(r)};" for r in self.core.registers if r not in passed]
+        for statement, _ in walk(self.core.body, {}):
+            if isinstance(statement, Comment):
+                lines.append(f"// {comment_line(statement.text)}".rstrip())
+            else:
+                lines.append(self.statement(statement))
+        head = f"__device__ __forceinline__ void {self.function}("
+        return _function(head, parameters, lines)
+
+    def declaration(self, r: Registers) -> str:
+        return f"{_REGISTER_TYPE[r.kind]} {self.arrays[r]}[{r.count}]"
+
+    def statement(self, step: Step) -> str:
+        registers: dict[str, list[str]] = {}
+        for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
+            if isinstance(argument, Address):
+                raise ValueError(
+                    f"{self.core.name}: {step.instruction.name} is a memory access in a register program"
+                )
+            registers[operand.name] = [f"{self.arrays[r]}[{i}]" for r, i in argument]
+        plain = _PLAIN.get(step.instruction.name)
+        if plain is not None:
+            return plain.format_map({name: texts[0] for name, texts in registers.items()})
+        arguments = ", ".join([text for texts in registers.values() for text in texts])
+        return f"{self.helpers[step.instruction.name]}({arguments});"
+
+    # --- what surrounds it ----------------------------------------------------------------------------
+
+    def global_function(self) -> str:
+        stored = {a.buffer for i in self.kernel.stores for a in i.arguments if isinstance(a, Address)}
+        parameters = [
+            f"{'' if b in stored else 'const '}{_element_type(b)} *{name}"
+            for b, name in self.pointers.items()
+        ]
+        notes = [f"// {name}: {b.dtype}{list(b.shape)}, row-major" for b, name in self.pointers.items()]
+        loads = [self.load(i) for i in self.kernel.loads]
+        stores = [self.store(i) for i in self.kernel.stores]
+        passed = tuple(dict.fromkeys((*self.core.outputs, *self.core.inputs)))
+        call = f"{self.function}({', '.join([self.arrays[r] for r in passed])});"
+        declarations = [*self.coordinates(), *[f"{self.declaration(r)};" for r in passed]]
+        lines = [*declarations, "", *loads, "", call, "", *stores]
+        head = f'extern "C" __global__ __launch_bounds__({LANES * self.core.warps}) void {self.entry}('
+        return "\n".join([*notes, _function(head, parameters, lines)])
+
+    def coordinates(self) -> list[str]:
+        """Declarations of the coordinates that are used, wide enough for every index."""
+        addresses = [
+            a
+            for i in (*self.kernel.loads, *self.kernel.stores)
+            for a in i.arguments
+            if isinstance(a, Address)
+        ]
+        # C computes in the type of the variables.
+        kind = "long long" if any(index_bits(a) == 64 for a in addresses) else "int"
+        used = {v.name for a in addresses for v in variables(a.element)}
+        if not used <= _COORDINATES.keys():
+            raise LayoutError(
+                f"cuda_source {self.kernel.name}",
+                f"an address uses {', '.join(sorted(used - _COORDINATES.keys()))}",
+                f"a kernel has {' and '.join(_COORDINATES)}",
+            )
+        return [f"const {kind} {v} = {value};" for v, value in _COORDINATES.items() if v in used]
+
+    def load(self, i: Instr) -> str:
+        target, *places = i.arguments
+        register = self.register(target)
+        if i.instruction.name == LOAD_PAIR.name:
+            low, high = [self.element(p) for p in places]
+            return f"{register} = (unsigned){low} | (unsigned){high} << 16;"
+        if i.instruction.name not in _LOADS:
+            raise ValueError(f"{self.kernel.name}: {i.instruction.name} has no C++ as a load")
+        return f"{register} = {self.word(places[0], i.instruction.operands[0].kind, 'const ')};"
+
+    def store(self, i: Instr) -> str:
+        place, source = i.arguments
+        if i.instruction.name not in _STORES:
+            raise ValueError(f"{self.kernel.name}: {i.instruction.name} has no C++ as a store")
+        return f"{self.word(place, i.instruction.operands[1].kind, '')} = {self.register(source)};"
+
+    def register(self, argument: object) -> str:
+        if not (isinstance(argument, tuple) and len(argument) == 1 and isinstance(argument[0], Slot)):
+            raise ValueError(f"{self.kernel.name}: one register is expected, got {argument}")
+        return f"{self.arrays[argument[0].registers]}[{argument[0].index}]"
+
+    def element(self, place: object) -> str:
+        buffer, index = self.place(place)
+        return f"{self.pointers[buffer]}[{index}]"
+
+    def word(self, place: object, kind: str, qualifier: str) -> str:
+        """The 32 bits at an address as an lvalue of the register's type."""
+        buffer, index = self.place(place)
+        if _element_type(buffer) == _REGISTER_TYPE[kind]:
+            return f"{self.pointers[buffer]}[{index}]"
+        return (
+            f"*reinterpret_cast<{qualifier}{_REGISTER_TYPE[kind]} *>({self.pointers[buffer]} + {_sum(index)})"
+        )
+
+    def place(self, place: object) -> tuple[Buffer, str]:
+        if not isinstance(place, Address):
+            raise ValueError(f"{self.kernel.name}: an address is expected, got {place}")
+        return place.buffer, render(place.element, "c")
+
+
+def _sum(index: str) -> str:
+    return index if index.isalnum() else f"({index})"
+
+
+def _element_type(buffer: Buffer) -> str:
+    return "float" if buffer.dtype == "float32" else _WORDS[dtype(buffer.dtype).bits]
+
+
+def _written(program: Program) -> set[Registers]:
+    """The groups that some instruction writes."""
+    return {
+        register
+        for step in program.steps
+        for operand, argument in zip(step.instruction.operands, step.arguments, strict=True)
+        if operand.writes and not isinstance(argument, Address)
+        for register, _ in argument
+    }
+
+
+def _function(head: str, parameters: list[str], lines: list[str]) -> str:
+    body = "\n".join([f"    {line}".rstrip() for line in lines])
+    return f"{head}\n    {f',{chr(10)}    '.join(parameters)})\n{{\n{body}\n}}"
+
+
+def _helper(instruction: Instruction, name: str) -> str:
+    """A function with one instruction as inline asm; its parameters are the operands' registers, in order."""
+    parameters: list[str] = []
+    constraints: dict[bool, list[str]] = {True: [], False: []}
+    places: dict[str, list[str]] = {}
+    # Outputs come first in an asm statement, and are numbered first.
+    for operand in sorted(instruction.operands, key=lambda o: not o.writes):
+        names = [f"{operand.name.lower()}{i}" for i in range(operand.count)]
+        first = sum(map(len, places.values()))
+        places[operand.name] = [f"%{first + i}" for i in range(operand.count)]
+        sign = {"update": "+", "write": "=", "read": ""}[operand.access]
+        constraints[operand.writes] += [f'"{sign}{_CONSTRAINT[operand.kind]}"({n})' for n in names]
+    for operand in instruction.operands:
+        reference = "&" if operand.writes else ""
+        kind = _REGISTER_TYPE[operand.kind]
+        parameters.append(
+            ", ".join([f"{kind} {reference}{operand.name.lower()}{i}" for i in range(operand.count)])
+        )
+    volatile = " volatile" if instruction.collective or instruction.effect != "none" else ""
+    # In inline asm a % names an operand, unless it is doubled.
+    doubled = replace(instruction, template=instruction.template.replace("%", "%%"))
+    text = doubled.text(places).replace("\n", "\\n")
+    lines = [
+        f'asm{volatile}("{text}"',
+        f"    : {', '.join(constraints[True])}",
+        f"    : {', '.join(constraints[False])});",
+    ]
+    return _function(f"__device__ __forceinline__ void {name}(", parameters, lines)

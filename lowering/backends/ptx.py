@@ -1,0 +1,205 @@
+"""PTX text: a program as a complete module with one entry.
+
+The registers keep the program's names, so that every ``mma.sync`` shows which fragment registers it takes.
+Only text is made here; `assemble` makes machine code of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilelayout.expr import Index
+
+from ..isa.operand_map import LANES
+from ..isa.record import Instruction
+from ..program import Address, Buffer, Comment, Program, Registers, Step, walk
+from ..target import Target
+from .address import IndexCode, byte_offset, split_constant
+from .names import Names, comment_line
+
+# What PTX reads by itself behind a %: a register of such a name would hide it, or be refused.
+_SPECIAL = """
+    tid ntid laneid warpid nwarpid ctaid nctaid smid nsmid gridid clusterid nclusterid cluster_ctaid
+    cluster_nctaid cluster_ctarank cluster_nctarank is_explicit_cluster lanemask_eq lanemask_le lanemask_lt
+    lanemask_ge lanemask_gt clock clock_hi clock64 globaltimer globaltimer_lo globaltimer_hi total_smem_size
+    aggr_smem_size dynamic_smem_size current_graph_exec reserved_smem_offset_begin reserved_smem_offset_end
+    reserved_smem_offset_cap reserved_smem_offset_0 reserved_smem_offset_1
+""".split()
+_NUMBERED = [f"envreg{i}" for i in range(32)] + [f"pm{i}{wide}" for i in range(8) for wide in ("", "_64")]
+
+# Immediate offsets are signed numbers of 32 bits; what lies beyond goes to the address register.
+_IMMEDIATE = 1 << 31
+_PAGE = 1 << 30
+
+
+class TargetError(ValueError):
+    """An instruction that the target does not have."""
+
+
+def check_target(instruction: Instruction, target: Target) -> None:
+    """Refuse an instruction that the target's architecture does not have.
+
+    Errors: TargetError naming the instruction, the target and the first architecture that has it.
+    """
+    if instruction.sm > target.sm:
+        raise TargetError(
+            f"instruction {instruction.name} ({instruction.mnemonic}) needs sm_{instruction.sm} or newer, "
+            f"the target is {target}"
+        )
+
+
+def ptx_version(program: Program, target: Target) -> tuple[int, int]:
+    """The smallest PTX ISA version with the target and every instruction: old drivers take the text."""
+    return max([target.ptx, *[i.ptx for i in program.instructions]])
+
+
+def ptx_module(program: Program, target: Target) -> str:
+    """A PTX module with the program as its one entry.
+
+    The entry takes a 64-bit address of global memory for each buffer, in order, and is launched with one CTA
+    of ``32 * program.warps`` threads.
+
+    Errors: TargetError for an instruction that the target does not have.  ValueError for a program that
+    starts from or ends in registers.  LayoutError for addresses that 64 bits do not hold or that name unknown
+    variables.
+    """
+    for instruction in program.instructions:
+        check_target(instruction, target)
+    if program.inputs or program.outputs:
+        names = ", ".join(r.name for r in (*program.inputs, *program.outputs))
+        raise ValueError(
+            f"program {program.name} passes registers ({names}): a module's entry passes buffers alone; "
+            "lowering.kernels.stage makes such a program"
+        )
+    return _Module(program, target).text()
+
+
+@dataclass(frozen=True)
+class _Base:
+    """The registers of a buffer: of its address, and the base name of addresses within it."""
+
+    parameter: str
+    register: str
+    within: str
+
+
+class _Module:
+    """The text under construction."""
+
+    def __init__(self, program: Program, target: Target) -> None:
+        self.program, self.target = program, target
+        names = Names([*_SPECIAL, *_NUMBERED])
+        self.thread, lane, warp = (f"%{names.one(n)}" for n in ("thread", "lane", "warp"))
+        self.coordinates = {"lane": lane, "warp": warp}
+        temporaries = {bits: f"%{names.family(base)}" for bits, base in ((32, "r"), (64, "rd"))}
+        self.groups: dict[Registers, str] = {
+            r: f"%{names.family(r.name, r.count)}" for r in program.registers
+        }
+        self.entry = Names().one(program.name)
+        parameters = Names([self.entry])
+        self.bases: dict[Buffer, _Base] = {
+            b: _Base(
+                parameters.one(f"{self.entry}_{b.name}"),
+                f"%{names.one(b.name)}",
+                f"%{names.family(f'{b.name}_at')}",
+            )
+            for b in program.buffers
+        }
+        self.lines: list[str] = []
+        self.code = IndexCode(self.lines, self.coordinates, temporaries)
+        self.temporaries = temporaries
+        self.places: dict[Buffer, dict[str, str]] = {b: {} for b in program.buffers}
+        self._known: dict[Address, str] = {}
+
+    def text(self) -> str:
+        for statement, _ in walk(self.program.body, {}):
+            if isinstance(statement, Comment):
+                self.lines.append(f"// {comment_line(statement.text)}".rstrip())
+            else:
+                self.lines.append(self.statement(statement))
+        major, minor = ptx_version(self.program, self.target)
+        last = len(self.program.buffers) - 1
+        parameters = [
+            f"    .param .u64 {base.parameter}{',' * (i < last)}  // {b.dtype}{list(b.shape)}, row-major"
+            for i, (b, base) in enumerate(self.bases.items())
+        ]
+        body = [*self.declarations(), "", *self.prologue(), "", *self.lines, "ret;"]
+        return "\n".join(
+            [
+                f".version {major}.{minor}",
+                f".target {self.target}",
+                ".address_size 64",
+                "",
+                f".visible .entry {self.entry}(",
+                *parameters,
+                ")",
+                f".reqntid {LANES * self.program.warps}",
+                "{",
+                *[f"    {line}".rstrip() for line in body],
+                "}",
+                "",
+            ]
+        )
+
+    def declarations(self) -> list[str]:
+        """The registers, in groups: the program's, addresses, coordinates, temporaries."""
+        out = [
+            f".reg .{r.kind} {name}<{r.count}>;  // {r.role}: {r.dtype}" for r, name in self.groups.items()
+        ]
+        for buffer, base in self.bases.items():
+            count = len(self.places[buffer])
+            out.append(f".reg .b64 {base.register}{f', {base.within}<{count}>' if count else ''};")
+        if self.code.variables:
+            used = [name for variable, name in self.coordinates.items() if variable in self.code.variables]
+            out.append(f".reg .b32 {', '.join([self.thread, *used])};")
+        out += [
+            f".reg .b{bits} {self.temporaries[bits]}<{count}>;"
+            for bits, count in self.code.used.items()
+            if count
+        ]
+        return out
+
+    def prologue(self) -> list[str]:
+        """Where the thread is, and where the buffers are."""
+        out: list[str] = []
+        if self.code.variables:
+            out.append(f"mov.u32 {self.thread}, %tid.x;")
+        if "lane" in self.code.variables:
+            out.append(f"and.b32 {self.coordinates['lane']}, {self.thread}, {LANES - 1};")
+        if "warp" in self.code.variables:
+            out.append(f"shr.u32 {self.coordinates['warp']}, {self.thread}, 5;")
+        for base in self.bases.values():
+            out.append(f"ld.param.u64 {base.register}, [{base.parameter}];")
+            out.append(f"cvta.to.global.u64 {base.register}, {base.register};")
+        return out
+
+    def statement(self, step: Step) -> str:
+        """One instruction, after the integer instructions that its addresses need."""
+        registers: dict[str, list[str]] = {}
+        for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
+            if isinstance(argument, Address):
+                registers[operand.name] = [self.place(argument)]
+            else:
+                registers[operand.name] = [f"{self.groups[r]}{i}" for r, i in argument]
+        return step.instruction.text(registers)
+
+    def place(self, address: Address) -> str:
+        """``register+immediate`` of an address, without the brackets."""
+        found = self._known.get(address)
+        if found is None:
+            rest, constant = split_constant(byte_offset(address))
+            high = 0 if -_IMMEDIATE <= constant < _IMMEDIATE else constant // _PAGE * _PAGE
+            register, low = self.base(address.buffer, rest + high), constant - high
+            found = self._known[address] = f"{register}+{low}" if low else register
+        return found
+
+    def base(self, buffer: Buffer, offset: Index) -> str:
+        """The register that holds the address of a buffer plus an offset in bytes."""
+        base, places = self.bases[buffer], self.places[buffer]
+        if isinstance(offset, int) and offset == 0:
+            return base.register
+        distance = self.code.value(offset, 64)  # computed in 32 bits where they hold it
+        if distance not in places:
+            places[distance] = f"{base.within}{len(places)}"
+            self.lines.append(f"add.s64 {places[distance]}, {base.register}, {distance};")
+        return places[distance]
