@@ -9,8 +9,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import Lowered, lower, registered
-    from .dispatch import predicate, register_dispatch, temporary_variants
+    from .api import Lowered, lower, registered, temporary_variants
+    from .dispatch import predicate, register_dispatch
     from .errors import DispatchError, DispatchFail, MachineError, PluginError, fail
     from .ops import GemmCall, gemm
     from .tile import Tile, TileRegion
@@ -30,7 +30,7 @@ _HOMES = {
     "predicate": "dispatch",
     "register_dispatch": "dispatch",
     "registered": "api",
-    "temporary_variants": "dispatch",
+    "temporary_variants": "api",
 }
 
 __all__ = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,14 @@ def registered(primitive: str | None = None) -> tuple[Variant, ...]:
     """Every variant, built in and plugged in, in the order in which they are tried."""
     _dispatch.load_plugins()
     return tuple(_dispatch.REGISTRY.variants(primitive))
+
+
+@contextmanager
+def temporary_variants() -> Iterator[None]:
+    """Within the block, registrations are undone at its end; those built in and plugged in stay.  For tests and notebooks."""
+    _dispatch.load_plugins()
+    with _dispatch.temporary_variants():
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,11 +178,19 @@ class Lowered:
     def launch(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None) -> Any:
         """Execute on the GPU; arguments and result as in `run`.
 
-        Errors: RuntimeError where there is no driver or no numba-cuda (the extra ``cuda``).
+        Errors: ImportError without the extra ``cuda``; RuntimeError where there is no driver or no GPU.
         """
         from .backends import numba_cuda
 
-        return numba_cuda.launch(self.kernel, self.call.tiles, self.operands({"A": A, "B": B, "C": C, "D": D}))
+        given = self.operands({"A": A, "B": B, "C": C, "D": D})
+        return numba_cuda.launch(self.kernel, self.call.tiles, given, self.gpu_kernel)
+
+    @cached_property
+    def gpu_kernel(self) -> Any:
+        """The whole kernel as a ``@cuda.jit`` function ``(A, B, [C], [D before], D)``, compiled when first launched."""
+        from .backends import numba_cuda
+
+        return numba_cuda.kernel(self.kernel, self.call.tiles)
 
     @cached_property
     def device_function(self) -> Any:

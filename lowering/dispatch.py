@@ -232,7 +232,7 @@ def attempt(variant: Variant, call: Any, context: Context) -> Program | tuple[st
     try:
         result: Any = variant.function(call, context)
     except DispatchFail as reason:
-        return (str(reason),)
+        return (str(reason) or "declined without a reason",)
     except Exception as error:
         return (f"unexpected {type(error).__name__} in {variant.provider}: {error}",)
     if not isinstance(result, Program):
@@ -250,11 +250,10 @@ def _failing(p: Predicate, call: Any, context: Context) -> str | None:
         verdict = str(reason)
     except Exception as error:
         return f"{p.name}: unexpected {type(error).__name__}: {error}"
-    if verdict is True:
+    verdict, reason = verdict if isinstance(verdict, tuple) and len(verdict) == 2 else (verdict, verdict)
+    if verdict is True or (type(verdict).__name__ in ("bool", "bool_") and verdict):  # numpy's counts
         return None
-    if isinstance(verdict, tuple) and len(verdict) == 2 and verdict[0] is False:
-        verdict = verdict[1]
-    return f"{p.name}: {verdict}" if isinstance(verdict, str) else p.name
+    return f"{p.name}: {reason}" if isinstance(reason, str) and reason else f"{p.name} does not hold"
 
 
 def declined_table(declined: Iterable[Declined], width: int = 100) -> str:

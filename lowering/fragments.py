@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-from tilelayout import S, TileLayout, laneid
-from tilelayout.parts import Iter
+from tilelayout import LayoutError, S, TileLayout, laneid
+from tilelayout.parts import Iter, as_shape
 
 from .isa.mma import MmaInstruction
 from .isa.operand_map import operand_map
@@ -34,7 +34,9 @@ B_FRAG = B_FRAG_K8.tile_to((16, 8), (8, 8))
 
 
 def operand_shape(instruction: MmaInstruction, role: Role) -> tuple[int, int]:
-    """The logical shape of an operand: A (M, K), B (K, N), C and D (M, N)."""
+    """The logical shape of an operand: A (M, K), B (K, N), C and D (M, N).  LayoutError for another role."""
+    if role not in ("A", "B", "C", "D"):
+        raise LayoutError("fragment", f"role must be A, B, C or D, got {role!r}")
     shapes = {"A": (instruction.m, instruction.k), "B": (instruction.k, instruction.n)}
     return shapes.get(role, (instruction.m, instruction.n))
 
@@ -72,9 +74,17 @@ def _prove(found: TileLayout, instruction: MmaInstruction, role: Role) -> None:
         raise ValueError(f"{found} is not the PTX operand map of {role} of {instruction.name}")
 
 
+def _pair(tiles: tuple[int, int], what: str) -> tuple[int, int]:
+    checked = as_shape(tiles, what)
+    if len(checked) != 2:
+        raise LayoutError(what, f"two numbers of tiles are expected, got {tiles!r}")
+    return checked  # type: ignore[return-value]
+
+
 def tiled(instruction: MmaInstruction, role: Role, tiles: tuple[int, int]) -> TileLayout:
     """`tiles` copies of an operand's fragment in one warp, row-major, by `tile_to`: shape ``tiles * operand_shape``."""
     shape = operand_shape(instruction, role)
+    tiles = _pair(tiles, "tiled")
     to = (tiles[0] * shape[0], tiles[1] * shape[1])
     return layout(instruction, role).tile_to(to, shape)
 
@@ -85,20 +95,23 @@ def transposed(fragment: TileLayout, shape: tuple[int, int]) -> TileLayout:
     return grouped.permute_by_groups(seps, (1, 0))
 
 
-def spread(fragment: TileLayout, shape: tuple[int, int], dimension: int, warps: int, stride: int, axis: str) -> TileLayout:
-    """`warps` copies of a fragment along a dimension, each held by a warp of its own.
+def spread(fragment: TileLayout, shape: tuple[int, int], dimension: int, warps: int, axis: str) -> TileLayout:
+    """`warps` copies of a fragment along a dimension, each held by warps of its own.
 
-    Copy i is held by warp ``i * stride`` on `axis`.  For the operand that every such warp needs whole, use `replicated`.
+    Copy i is held by the warps that hold the fragment, moved by i times the number of warps it spans on `axis`: spread
+    (or replicate) over the fastest warp digit first.  For an operand that all those warps need whole, use `replicated`.
     """
+    if dimension not in (0, 1):
+        raise LayoutError("spread", f"dimension must be 0 or 1, got {dimension!r}")
     counts = (warps, 1) if dimension == 0 else (1, warps)
-    outer = TileLayout.from_iters([Iter(counts[d], stride, axis) for d in range(2)])
+    outer = TileLayout.from_iters([Iter(n, 1 if n == warps else 0, axis) for n in counts])
     return fragment.tile(outer, counts, shape)
 
 
-def replicated(fragment: TileLayout, warps: int, stride: int, axis: str) -> TileLayout:
-    """The fragment held by `warps` warps, ``0, stride, 2 * stride, ...`` on `axis`."""
-    copy = Iter(warps, stride, axis)
-    return TileLayout.from_iters(fragment.shard, (*fragment.replica, copy), fragment.offset)
+def replicated(fragment: TileLayout, warps: int, axis: str) -> TileLayout:
+    """The fragment held by `warps` times as many warps on `axis`, each time whole."""
+    copies = Iter(warps, fragment.span(axis), axis)
+    return TileLayout.from_iters(fragment.shard, (*fragment.replica, copies), fragment.offset)
 
 
 __all__ = [

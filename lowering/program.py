@@ -187,7 +187,8 @@ class Program:
     def peak_registers(self) -> int:
         """The most 32-bit data registers of a lane that must hold a live value at once, whatever the schedule of loads.
 
-        An input counts from its first use, an output until the end; addresses and the compiler's temporaries come on top.
+        An input counts from its first use, an output until the end, one that is passed through all along; addresses
+        and the compiler's temporaries come on top.
         """
         return _peak(self)
 
@@ -273,6 +274,9 @@ def _peak(program: Program) -> int:
                     first.setdefault(register, at)
                     last[register] = at
     outputs = set(program.outputs)
+    for r in outputs.intersection(program.inputs):
+        for register in [(r, i) for i in range(r.count) if (r, i) not in first]:  # passed through untouched
+            first[register] = 0
     change = [0] * (end + 2)
     for register, begin in first.items():
         change[begin] += 1

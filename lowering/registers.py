@@ -43,7 +43,7 @@ class RegisterView:
     def coordinate(self, *index: Any, lane: Any, warp: Any = 0) -> tuple[Any, ...]:
         """The tile's element in that register of that lane: ints for ints, expressions for expressions.
 
-        Errors: LayoutError where the slot is a gap of the layout.
+        Errors: LayoutError where the slot is a gap of the layout, or that lane or warp holds nothing of the tile.
         """
         from tilelayout import expr
 
@@ -53,8 +53,20 @@ class RegisterView:
             raise LayoutError(f"{self.name}.local", f"slot {slot} is a gap of layout {self.layout}: no element is there")
         values = {"lane": lane, "warp": warp}
         if isinstance(lane, int) and isinstance(warp, int):
-            return tuple([expr.evaluate(x, values) for x in found])
+            return self._held(tuple([expr.evaluate(x, values) for x in found]), values)
         return tuple([expr.substitute(x, values) for x in found])
+
+
+    def _held(self, element: tuple[int, ...], at: dict[str, int]) -> tuple[int, ...]:
+        """`element` if that lane and warp hold it: a lane between or beyond the layout's lanes holds nothing."""
+        moving = {it.axis for it in (*self.layout.shard, *self.layout.replica) if it.extent != 1}
+        inside = all(0 <= x < n for x, n in zip(element, self.tile_shape, strict=True))
+        for place in self.layout.owners(*element, shape=self.tile_shape) if inside else ():
+            if all(place.get(a, 0) == at["lane" if a == LANE_AXIS else "warp"] for a in moving & {LANE_AXIS, *WARP_AXES}):
+                return element
+        raise LayoutError(
+            f"{self.name}.local", f"lane {at['lane']} of warp {at['warp']} holds nothing there, in layout {self.layout}"
+        )
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,8 @@ def register_span(layout: TileLayout) -> int:
     low, high = layout.offset.get("m", 0), layout.offset.get("m", 0)  # type: ignore[call-overload]
     for e, s, a in (*layout.shard, *layout.replica):
         if a == "m":
+            if type(e) is not int or type(s) is not int:
+                raise LayoutError("local", f"the registers of {layout} are symbolic")
             low, high = low + min(0, (e - 1) * s), high + max(0, (e - 1) * s)
     if type(low) is not int or type(high) is not int:
         raise LayoutError("local", f"the registers of {layout} are symbolic")
@@ -111,10 +125,16 @@ def local_view(
 def register_file(layout: TileLayout, shape: tuple[int, ...]) -> RegisterFile:
     """Read a fragment layout backwards.
 
-    Errors: LayoutError where lanes or warps are not separate digits (two iters overlap), or two elements share a
-    register.
+    Errors: LayoutError where lanes or warps are not separate digits (two iters overlap), two elements share a register,
+    an iter is symbolic, or on an axis that is neither lanes, warps nor registers.
     """
-    grouped, seps = layout.group(shape)
+    plain = layout.canonicalize()
+    for it in (*plain.shard, *plain.replica):
+        if it.extent != 1 and it.axis not in (LANE_AXIS, "m", *WARP_AXES):
+            raise LayoutError("local", f"iter {it.extent}:{it.stride} of {layout} is on axis {it.axis}, where no lane's registers are")
+        if type(it.extent) is not int or type(it.stride) is not int:
+            raise LayoutError("local", f"iter {it.extent}:{it.stride} of {layout} is symbolic")
+    grouped, seps = plain.group(shape)
     lane_digits = _digits(grouped, (LANE_AXIS,), LANE, "laneid")
     warp_digits = _digits(grouped, WARP_AXES, WARP, "warp")
     slots: list[tuple[int, tuple[Index, ...]]] = [(grouped.offset.get("m", 0), ())]  # type: ignore[call-overload,list-item]
@@ -143,7 +163,8 @@ def _digits(grouped: TileLayout, axes: tuple[str, ...], variable: Var, what: str
     """
     iters = [(it, k) for k, it in enumerate(grouped.shard)] + [(it, -1) for it in grouped.replica]
     mine = sorted(((it, k) for it, k in iters if it.axis in axes and it.extent > 1), key=_stride)
-    base = sum(v for a, v in grouped.offset.items() if a in axes)
+    moving = {it.axis for it, _ in mine}  # an offset on another axis names one warp: it drops out
+    base = sum(v for a, v in grouped.offset.items() if a in moving)
     out: dict[int, Index] = {}
     reach = 1
     for i, (it, k) in enumerate(mine):

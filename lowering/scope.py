@@ -68,7 +68,7 @@ def context(
 
     Errors: DispatchError saying what is wrong with the request.
     """
-    if scope not in WARP_AXIS:
+    if not isinstance(scope, str) or scope not in WARP_AXIS:
         raise DispatchError(f"unknown scope {scope!r}, {nearest(str(scope), list(WARP_AXIS))}")
     threads = None if launch is None else _threads(launch)
     if scope in ("cta", "cluster"):
@@ -107,6 +107,8 @@ def _active(active: Any) -> dict[Axis, tuple[int, int]]:
     for name, bounds in active.items():
         try:
             known = axis(name)
+            if isinstance(bounds, range) and bounds.step != 1:
+                raise ValueError(f"step {bounds.step}, only whole ranges of threads are active sets")
             pair = (bounds.start, bounds.stop) if isinstance(bounds, range) else bounds
             begin, end = pair if isinstance(pair, (tuple, list)) else (0, pair)
             first, last = (as_integer(x, "active", str(known)) for x in (begin, end))

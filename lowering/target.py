@@ -75,10 +75,10 @@ def target(name: Any) -> Target:
         return name
     if isinstance(name, str) and name in TARGETS:
         return TARGETS[name]
-    found = re.fullmatch(r"(?:sm_?|compute_)?(\d+)[af]?", name) if isinstance(name, str) else None
+    found = re.search(r"\d+", str(name))
     hint = ""
     if found:
-        sm = int(found[1])
+        sm = int(found[0])
         below = [t for t in TARGETS.values() if t.sm <= sm]
         above = [t for t in TARGETS.values() if t.sm > sm]
         near = [t.name for t in (below[-1:] + above[:1])]

@@ -57,6 +57,7 @@ class Tile:
 
     @property
     def element(self) -> DType:
+        """The element type with its width and names."""
         return dtype(self.dtype)
 
     def __getitem__(self, item: Any) -> TileRegion:
@@ -91,10 +92,11 @@ class TileRegion:
     extents: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "extents", tuple([e - b for b, e in self.bounds]))
+        object.__setattr__(self, "extents", tuple([as_integer(e - b, str(self), "an extent") for b, e in self.bounds]))
 
     @property
     def is_full(self) -> bool:
+        """Whether the region is its whole tile."""
         return all(b == 0 and e == n for (b, e), n in zip(self.bounds, self.tile.shape, strict=True))
 
     def __str__(self) -> str:

@@ -41,12 +41,15 @@ class Axis(str):
 
     @property
     def name(self) -> str:
+        """The name, as a plain string."""
         return str.__str__(self)
 
     def is_thread(self) -> bool:
+        """Whether it counts threads, or groups of them."""
         return self.kind == "thread"
 
     def is_memory(self) -> bool:
+        """Whether it counts places in a memory."""
         return self.kind == "memory"
 
     def __rmatmul__(self, value: Any) -> Term:
@@ -54,6 +57,12 @@ class Axis(str):
 
     def __repr__(self) -> str:
         return self.name
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"axis {self.name} is frozen: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"axis {self.name} is frozen: cannot delete {name!r}")
 
     def __reduce__(self) -> tuple[Any, tuple[str, Kind]]:
         return register_axis, (self.name, self.kind)
@@ -78,7 +87,7 @@ class Term:
         yield self
 
     def __neg__(self) -> Term:
-        return Term(-self.value, self.axis)
+        return Term(_negated(self.value), self.axis)
 
     def __add__(self, other: Any) -> TermSum:
         return _add(self, other)
@@ -134,11 +143,28 @@ class TermSum:
         return " + ".join(map(repr, self._terms))
 
 
+def _negated(value: Any) -> Any:
+    """Minus a number; what is no integer is left as it is, to be refused with its value where it is used.
+
+    -True would pass for an int, and numpy's integers wrap: -uint8(5) is 251.
+    """
+    if type(value) is int:
+        return -value
+    try:
+        number = value.__index__()
+    except (AttributeError, TypeError):
+        return -value if hasattr(value, "free_symbols") and hasattr(value, "__neg__") else value
+    return -number if type(number) is int and not isinstance(value, bool) else value
+
+
 def terms_of(x: Any) -> tuple[Term, ...] | None:
-    """`x` as offset terms: a term, a sum of terms, or a bare number (on `m`); None for anything else."""
+    """`x` as offset terms: a term, a sum of terms, or a bare number (on `m`); None for anything else.
+
+    Numbers of every type pass, so that one which is no integer is refused with its value where it is used.
+    """
     if isinstance(x, (Term, TermSum)):
         return tuple(x.terms())
-    if isinstance(x, int) or hasattr(x, "__index__") or hasattr(x, "free_symbols"):
+    if any(hasattr(x, name) for name in ("__index__", "__float__", "__complex__", "free_symbols")):
         return (Term(x, m),)
     return None
 
@@ -157,6 +183,14 @@ def _subtract(left: Any, right: Any) -> TermSum:
 
 _registry: dict[str, Axis] = {}
 
+# Python's words are those of `keyword.kwlist` (a test compares), which isn't imported for the sake of start-up.
+_TAKEN: Final = frozenset(
+    (
+        "S R T Axis TileLayout False None True and as assert async await break class continue def del elif else "
+        "except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield"
+    ).split()
+)
+
 
 def register_axis(name: str, kind: Kind) -> Axis:
     """Make `name` an axis of `kind`, or return it when it is one already.
@@ -167,15 +201,20 @@ def register_axis(name: str, kind: Kind) -> Axis:
     Errors: LayoutError for a name that is not an identifier or is taken by the notation, for an
     unknown kind, and for a known axis of another kind.
     """
-    if not isinstance(name, str) or not name.isidentifier() or name in ("S", "R", "T", "Axis", "TileLayout"):
-        raise LayoutError("register_axis", f"{name!r} is not a free identifier")
+    if not isinstance(name, str) or not name.isascii() or not name.isidentifier():
+        raise LayoutError("register_axis", f"{name!r} is not an identifier in ASCII")
+    if name in _TAKEN:
+        raise LayoutError("register_axis", f"{name!r} is a word of the notation or of Python")
     if kind not in KINDS:
-        raise LayoutError("register_axis", f"axis {name!r}: unknown kind {kind!r}", nearest(str(kind), list(KINDS)))
+        raise LayoutError(
+            "register_axis", f"axis {name!r}: unknown kind {kind!r}", nearest(str(kind), list(KINDS))
+        )
     known = _registry.get(name)
     if known is None:
-        known = _registry[name] = str.__new__(Axis, name)
-        known.kind = kind
-    elif known.kind != kind:
+        made = str.__new__(Axis, name)
+        str.__setattr__(made, "kind", kind)
+        known = _registry.setdefault(made.name, made)  # another thread may have been quicker
+    if known.kind != kind:
         raise LayoutError("register_axis", f"axis {name!r} is a {known.kind} axis already, not a {kind} axis")
     return known
 
@@ -187,7 +226,7 @@ def axis(name: str) -> Axis:
     True
     >>> axis("lanid")
     Traceback (most recent call last):
-    tilelayout.errors.LayoutError: axis: unknown axis 'lanid', did you mean 'laneid'? (remedy: a new axis is registered on purpose, with register_axis(name, kind))
+    tilelayout.errors.LayoutError: axis: unknown axis 'lanid', did you mean 'laneid'? (remedy: ...)
     """
     known = _registry.get(name) if isinstance(name, str) else None
     if known is None:

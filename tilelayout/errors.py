@@ -43,5 +43,6 @@ def nearest(name: str, known: list[str]) -> str:
     """
     from difflib import get_close_matches  # only a failing call pays for it
 
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(known)
+    plain = {str(k).lower(): str(k) for k in known}  # capitals are the least of a typo
+    close = get_close_matches(name.lower(), list(plain), n=1, cutoff=0.5)
+    return f"did you mean {plain[close[0]]!r}?" if close else "known: " + ", ".join(known)

@@ -6,8 +6,6 @@ Validation happens here or in the notation, once, at birth; the methods only pas
 
 from __future__ import annotations
 
-from itertools import product as _cartesian
-
 from . import axis as _axis
 from . import spec as _spec
 from .algebra import canonicalize as _canonicalize
@@ -19,7 +17,8 @@ from .algebra import slice as _slice
 from .algebra import tile as _tile
 from .axis import Axis
 from .errors import LayoutError
-from .parts import Iter, M, as_integer, as_shape, nonzero, product
+from .parts import Iter, M, as_entries, as_integer, as_iters, as_shape, nonzero, product
+from .spec import Spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .parts import Integer, Offset
+    from .parts import Integer, Offset, Parts, RawIter
 
 display_hooks: dict[str, Callable[[TileLayout], str]] = {}
 """MIME type -> function from a layout to that text; filled by the rooms that draw."""
@@ -36,7 +35,22 @@ display_hooks: dict[str, Callable[[TileLayout], str]] = {}
 _mapping_view = type(type.__dict__)
 
 
-class TileLayout:
+class _Fields:
+    """The fields of a layout, which can be written until `_trusted` turns it into a `TileLayout`."""
+
+    __slots__ = ("_hash", "_iters", "_offset", "_plan", "_replica", "_shard", "_size")
+
+    _shard: tuple[RawIter, ...]
+    _replica: tuple[RawIter, ...]
+    _offset: Offset
+    # Calculated when first asked for, None before:
+    _iters: tuple[tuple[Iter, ...], tuple[Iter, ...]] | None
+    _hash: int | None
+    _size: Integer | None
+    _plan: _evaluate.Plan | None
+
+
+class TileLayout(_Fields):
     """Where each element of a logical tensor lives: the set of places of every flat index.
 
     ``TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 4 @ warpid] + 5 @ warpid)``
@@ -51,29 +65,22 @@ class TileLayout:
     Source of the model: Axe (named-axis layouts) and TVM TIRx's TileLayout.
     """
 
-    __slots__ = ("_hash", "_offset", "_size", "replica", "shard")
+    __slots__ = ()
 
-    shard: tuple[Iter, ...]
-    """The iters that the logical index runs over, outermost first."""
-    replica: tuple[Iter, ...]
-    """The iters that enumerate further copies."""
-    _offset: Offset
-    _hash: int | None
-    _size: int | None  # number of elements; 0 when something is symbolic; None before it is asked
-
-    def __init__(self, spec: _spec.Spec | TileLayout) -> None:
-        if type(spec) is not _spec.Spec:
+    def __new__(cls, spec: Spec | TileLayout) -> TileLayout:
+        if type(spec) is not Spec:
             if isinstance(spec, TileLayout):
-                _fill(self, spec.shard, spec.replica, spec._offset)
-                return
+                return spec
             raise LayoutError(
                 "TileLayout",
                 f"takes the notation S[...] + R[...] + offset, got {type(spec).__name__} {spec!r}",
                 "TileLayout.parse(text) for text, TileLayout.from_iters(...) for iters",
             )
         if not spec.has_shard:
-            raise LayoutError("TileLayout", f"{spec} has no shard", "begin with S[...]; S[1:0] for a single element")
-        _fill(self, spec.shard, spec.replica, spec.offset)
+            raise LayoutError(
+                "TileLayout", f"{spec} has no shard", "begin with S[...]; S[1:0] for a single element"
+            )
+        return _trusted(spec.shard, spec.replica, {**spec.offset})
 
     @classmethod
     def from_iters(
@@ -84,10 +91,14 @@ class TileLayout:
     ) -> TileLayout:
         """A layout of iters, or of ``(extent, stride, axis)`` tuples, and a mapping axis -> offset."""
         checked: Offset = {}
-        for name, value in (offset or {}).items():
-            known = _axis.axis(name)
-            checked[known] = as_integer(value, "TileLayout", f"offset on {known}")
-        iters = [tuple([_as_iter(it) for it in part]) for part in (shard, replica)]
+        if offset is not None:
+            if not hasattr(offset, "items"):
+                raise LayoutError("TileLayout", f"offset must be a mapping axis -> integer, got {offset!r}")
+            for name, value in offset.items():
+                known = _axis.axis(name)
+                checked[known] = as_integer(value, "TileLayout", f"offset on {known}")
+        parts = (("the shard", shard), ("the replica", replica))
+        iters = [tuple([_as_iter(it) for it in as_entries(part, "TileLayout", what)]) for what, part in parts]
         return _trusted(iters[0], iters[1], nonzero(checked))
 
     @classmethod
@@ -105,6 +116,21 @@ class TileLayout:
     # --- the value ------------------------------------------------------------------------------
 
     @property
+    def shard(self) -> tuple[Iter, ...]:
+        """The iters that the logical index runs over, outermost first."""
+        return (self._iters or self._named_iters())[0]
+
+    @property
+    def replica(self) -> tuple[Iter, ...]:
+        """The iters that enumerate further copies."""
+        return (self._iters or self._named_iters())[1]
+
+    def _named_iters(self) -> tuple[tuple[Iter, ...], tuple[Iter, ...]]:
+        iters = as_iters(self._shard), as_iters(self._replica)
+        _set_iters(self, iters)
+        return iters
+
+    @property
     def offset(self) -> Mapping[Axis, Integer]:
         """Axis -> offset, for the axes whose offset is not zero."""
         return _mapping_view(self._offset)  # type: ignore[call-arg,return-value]  # mappingproxy
@@ -119,19 +145,19 @@ class TileLayout:
         if not isinstance(other, TileLayout):
             return NotImplemented
         return (
-            self.shard == other.shard and self.replica == other.replica and self._offset == other._offset
+            self._shard == other._shard and self._replica == other._replica and self._offset == other._offset
         )
 
     def __hash__(self) -> int:
         if self._hash is None:
-            _set_hash(self, hash((self.shard, self.replica, frozenset(self._offset.items()))))
+            _set_hash(self, hash((self._shard, self._replica, frozenset(self._offset.items()))))
         return self._hash  # type: ignore[return-value]  # set just now
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _unpickle, (self.shard, self.replica, dict(self._offset))
+        return _unpickle, (self._shard, self._replica, dict(self._offset))
 
     def __str__(self) -> str:
-        return _spec.to_text(self.shard, self.replica, self._offset)
+        return _spec.to_text(self._shard, self._replica, self._offset)
 
     def __repr__(self) -> str:
         return f"TileLayout({self})"
@@ -147,13 +173,8 @@ class TileLayout:
         >>> TileLayout(S[8, 4]).size()
         32
         """
-        return self._plain_size() or product(it[0] for it in self.shard)
-
-    def _plain_size(self) -> int:
         if self._size is None:
-            numbers = [*self._offset.values(), *(x for it in self.shard for x in (it[0], it[1]))]
-            plain = all(type(x) is int for x in numbers)
-            _set_size(self, product(it[0] for it in self.shard) if plain else 0)
+            _set_size(self, product(it[0] for it in self._shard))
         return self._size  # type: ignore[return-value]  # set just now
 
     def span(self, axis: Axis | str = M) -> Integer:
@@ -162,7 +183,7 @@ class TileLayout:
         >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 64).span("laneid")
         29
         """
-        return _tile.spans(self.shard, self.replica).get(_axis.axis(axis), 1)
+        return _tile.spans(self._shard, self._replica).get(_axis.axis(axis), 1)
 
     def apply(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> dict[Axis, Any]:
         """Axis -> value at a coordinate, the replica left out.
@@ -175,13 +196,11 @@ class TileLayout:
         >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 5 @ warpid).apply(3, 2)
         {warpid: 5, laneid: 12, m: 2}
         """
-        return _evaluate.apply(
-            self.shard,
-            self._offset,
-            self._plain_size() if self._size is None else self._size,
-            coord,
-            None if shape is None else as_shape(shape, "apply"),
-        )
+        plan = self._plan
+        if plan is None:
+            plan = _evaluate.plan(self._shard, self._offset)
+            _set_plan(self, plan)
+        return _evaluate.apply(self._shard, self._offset, plan, coord, shape)
 
     def owners(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> tuple[dict[Axis, Any], ...]:
         """Every place that holds the element: one mapping per choice of replica coordinate.
@@ -192,14 +211,15 @@ class TileLayout:
         ({m: 3, warpid: 0}, {m: 3, warpid: 4})
         """
         base = self.apply(*coord, shape=shape)
+        if not self._replica:
+            return (base,)
+        base = _evaluate.with_room(base, self._shard, self._replica, self._offset)
         out: list[dict[Axis, Any]] = []
-        for digits in _cartesian(*[range(_concrete(it[0])) for it in self.replica]):
+        for step in _evaluate.copies(self._replica):
             place = dict(base)
-            for c, (_, s, a) in zip(digits, self.replica, strict=True):
-                place[a] = place.get(a, 0) + c * s
+            for a, distance in step.items():
+                place[a] = place.get(a, 0) + distance
             out.append(place)
-        if len(out) > 1 and all(type(v) is int for v in base.values()):
-            out = [dict(t) for t in dict.fromkeys(tuple(place.items()) for place in out)]
         return tuple(out)
 
     def table(self, shape: Sequence[Any] | int | None = None) -> dict[Axis, npt.NDArray[Any]]:
@@ -207,8 +227,8 @@ class TileLayout:
 
         Arrays are int64 where all values fit, else of Python integers.
         """
-        dims = tuple([it[0] for it in self.shard]) if shape is None else as_shape(shape, "table")
-        return _evaluate.table(self.shard, self._offset, dims)
+        dims = tuple([it[0] for it in self._shard]) if shape is None else as_shape(shape, "table")
+        return _evaluate.table(self._shard, self._offset, dims)
 
     # --- the algebra ----------------------------------------------------------------------------
 
@@ -218,7 +238,7 @@ class TileLayout:
         >>> TileLayout(S[(2, 3, 4) : (12, 4, 1)]).canonicalize()
         TileLayout(S[24:1])
         """
-        return _trusted(*_canonicalize.canonicalize(self.shard, self.replica, self._offset))
+        return _trusted(*_canonicalize.canonicalize(self._shard, self._replica, self._offset))
 
     def group(self, shape: Sequence[Any] | int) -> tuple[TileLayout, tuple[int, ...]]:
         """The same function with iters split at the dimensions of `shape`, and the separators.
@@ -228,8 +248,8 @@ class TileLayout:
         >>> TileLayout(S[8:1]).group((2, 4))
         (TileLayout(S[(2, 4):(4, 1)]), (0, 1, 2))
         """
-        shard, seps = _group.group(self.shard, as_shape(shape, "group"))
-        return _trusted(shard, self.replica, self._offset), seps
+        shard, seps = _group.group(self._shard, as_shape(shape, "group"))
+        return _trusted(shard, self._replica, self._offset), seps
 
     def slice(self, shape: Sequence[Any] | int, region: Sequence[Any]) -> TileLayout:
         """The layout of a box: `region` gives (begin, end) per dimension of `shape`, half open.
@@ -242,7 +262,9 @@ class TileLayout:
         """
         return _trusted(*_slice.slice_layout(self._parts(), as_shape(shape, "slice"), region))
 
-    def tile(self, outer: TileLayout, outer_shape: Sequence[Any] | int, inner_shape: Sequence[Any] | int) -> TileLayout:
+    def tile(
+        self, outer: TileLayout, outer_shape: Sequence[Any] | int, inner_shape: Sequence[Any] | int
+    ) -> TileLayout:
         """Copies of this layout placed by `outer`, over the interleaved shape (Axe's tiling).
 
         ``f(x || y) = f_outer(x) * span(self) + f_self(y)`` on every axis.
@@ -262,7 +284,7 @@ class TileLayout:
         """`tile` with the row-major copies on `m` that fill `to_shape`; dimensions must divide.
 
         >>> TileLayout(S[2, 4]).tile_to((4, 4), (2, 4))
-        TileLayout(S[(2, 2, 1, 4):(8, 4, 8, 1)])
+        TileLayout(S[(2, 2, 1, 4):(8, 4, 0, 1)])
         """
         return _trusted(
             *_tile.tile_to(self._parts(), as_shape(to_shape, "tile_to"), as_shape(current_shape, "tile_to"))
@@ -274,7 +296,7 @@ class TileLayout:
         >>> TileLayout(S[2, 3]).permute_dims((1, 0))
         TileLayout(S[(3, 2):(1, 3)])
         """
-        return _trusted(_permute.permute_dims(self.shard, perm), self.replica, self._offset)
+        return _trusted(_permute.permute_dims(self._shard, perm), self._replica, self._offset)
 
     def permute_by_groups(self, seps: Sequence[Any], perm: Sequence[Any]) -> TileLayout:
         """The groups ``shard[seps[g]:seps[g + 1]]`` in another order: group k of the result is ``perm[k]``.
@@ -282,7 +304,7 @@ class TileLayout:
         >>> TileLayout(S[2, 3, 4]).permute_by_groups((0, 1, 3), (1, 0))
         TileLayout(S[(3, 4, 2):(4, 1, 12)])
         """
-        return _trusted(_permute.permute_by_groups(self.shard, seps, perm), self.replica, self._offset)
+        return _trusted(_permute.permute_by_groups(self._shard, seps, perm), self._replica, self._offset)
 
     def pack(self, num: Any) -> TileLayout:
         """`num` neighbors on `m` become one wider element; refused where they are not neighbors.
@@ -308,54 +330,39 @@ class TileLayout:
         >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 1 @ warpid] + 3).storage()
         TileLayout(S[4:1] + 3)
         """
-        shard = tuple([it for it in self.shard if it[2].kind == "memory"])
-        replica = tuple([it for it in self.replica if it[2].kind == "memory"])
+        shard = tuple([it for it in self._shard if it[2].kind == "memory"])
+        replica = tuple([it for it in self._replica if it[2].kind == "memory"])
         return _trusted(shard, replica, {a: v for a, v in self._offset.items() if a.kind == "memory"})
 
-    def _parts(self) -> tuple[tuple[Iter, ...], tuple[Iter, ...], Offset]:
-        return self.shard, self.replica, self._offset
+    def _parts(self) -> Parts:
+        return self._shard, self._replica, self._offset
 
 
-def _concrete(extent: Integer) -> int:
-    if type(extent) is not int:
-        raise LayoutError("owners", f"the replica's extent {extent} is symbolic", "substitute a number first")
-    return extent
-
-
-def _as_iter(it: Any) -> Iter:
-    if type(it) is Iter:
-        return it
-    if isinstance(it, tuple) and len(it) in (2, 3):  # pyright: ignore[reportUnknownArgumentType]
-        return Iter(*it)  # pyright: ignore[reportUnknownArgumentType]
-    raise LayoutError("TileLayout", f"an iter is (extent, stride, axis), got {it!r}")
+def _as_iter(it: Any) -> RawIter:
+    if type(it) is not Iter:
+        if not isinstance(it, tuple) or len(it) not in (2, 3):  # pyright: ignore[reportUnknownArgumentType]
+            raise LayoutError("TileLayout", f"an iter is (extent, stride, axis), got {it!r}")
+        it = Iter(*it)  # pyright: ignore[reportUnknownArgumentType]
+    return it[0], it[1], it[2]
 
 
 _new = object.__new__
-_set_shard = TileLayout.shard.__set__  # type: ignore[attr-defined]  # slot descriptors pass the frozen setattr
-_set_replica = TileLayout.replica.__set__  # type: ignore[attr-defined]
-_set_offset = TileLayout._offset.__set__  # type: ignore[attr-defined]
-_set_hash = TileLayout._hash.__set__  # type: ignore[attr-defined,union-attr]
-_set_size = TileLayout._size.__set__  # type: ignore[attr-defined,union-attr]
+_set_hash = _Fields._hash.__set__  # type: ignore[attr-defined,union-attr]  # slot descriptors pass the frozen setattr
+_set_iters = _Fields._iters.__set__  # type: ignore[attr-defined,union-attr]
+_set_size = _Fields._size.__set__  # type: ignore[attr-defined,union-attr]
+_set_plan = _Fields._plan.__set__  # type: ignore[attr-defined,union-attr]
 
 
-def _fill(self: TileLayout, shard: tuple[Iter, ...], replica: tuple[Iter, ...], offset: Offset) -> None:
-    _set_shard(self, shard)
-    _set_replica(self, replica)
-    _set_offset(self, offset)
-    _set_hash(self, None)
-    _set_size(self, None)
-
-
-def _trusted(shard: tuple[Iter, ...], replica: tuple[Iter, ...], offset: Offset) -> TileLayout:
+def _trusted(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> TileLayout:
     """A layout of parts that are known to be valid."""
-    self = _new(TileLayout)
-    _set_shard(self, shard)
-    _set_replica(self, replica)
-    _set_offset(self, offset)
-    _set_hash(self, None)
-    _set_size(self, None)
+    self: Any = _new(_Fields)
+    self._shard = shard
+    self._replica = replica
+    self._offset = offset
+    self._iters = self._hash = self._size = self._plan = None
+    self.__class__ = TileLayout
     return self
 
 
-def _unpickle(shard: tuple[Iter, ...], replica: tuple[Iter, ...], offset: Offset) -> TileLayout:
+def _unpickle(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> TileLayout:
     return _trusted(shard, replica, {_axis.axis(a): v for a, v in offset.items()})

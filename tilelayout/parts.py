@@ -1,7 +1,7 @@
-"""The data that the algebra works on: `Iter`, and integers as layouts take them.
+"""The data that the algebra works on: iters, and integers as layouts take them.
 
-Tuples with slots, because a layout is built thousands of times; `Iter(...)` validates, the algebra uses
-`trusted_iter` on integers that it has just calculated.  No operation on layouts may live here.
+Inside, an iter is a plain tuple ``(extent, stride, axis)``, because layouts are made and read thousands of times;
+what users hold is an `Iter`, which validates and has names.  No operation on layouts may live here.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     import sympy
 
     Integer = int | sympy.Expr
+    RawIter = tuple[Integer, Integer, Axis]  # an Iter is one too
     Offset = dict[Axis, Integer]
-    Parts = tuple["tuple[Iter, ...]", "tuple[Iter, ...]", Offset]
+    Parts = tuple[tuple[RawIter, ...], tuple[RawIter, ...], Offset]
 
 M: Final = _axis.m
 
@@ -35,18 +36,20 @@ def as_integer(x: Any, operation: str, what: str) -> Integer:
         return x
     if not isinstance(x, bool) and type(x).__name__ not in ("bool_", "bool"):
         try:
-            return x.__index__()
+            number = x.__index__()
         except (AttributeError, TypeError):
-            pass
+            number = None
+        if type(number) is int:  # what a foreign __index__ returns is not to be trusted
+            return number
         if is_symbolic(x):
-            if x.is_Integer:
-                return int(x)
-            if x.is_integer is not True and _known_fraction(x):
+            if x.is_Float or (x.is_integer is not True and _known_fraction(x)):
                 raise LayoutError(operation, f"{what} {x} is not an integer")
             if x.is_integer is True:
                 return x
             raise LayoutError(
-                operation, f"{what} {x} is not known to be an integer", "declare its symbols with integer=True"
+                operation,
+                f"{what} {x} is not known to be an integer",
+                "declare its symbols with integer=True",
             )
     raise LayoutError(operation, f"{what} must be an integer, got {type(x).__name__} {x!r}")
 
@@ -68,7 +71,9 @@ def as_extent(x: Any, operation: str, what: str) -> Integer:
         if n < 1:
             raise LayoutError(operation, f"{what} must be at least 1, got {n}")
     elif n.is_positive is not True:
-        raise LayoutError(operation, f"{what} {n} is not known to be positive", "declare it with positive=True")
+        raise LayoutError(
+            operation, f"{what} {n} is not known to be positive", "declare it with positive=True"
+        )
     return n
 
 
@@ -92,14 +97,17 @@ class Iter(tuple["Integer", "Integer", Axis]):
 
     @property
     def extent(self) -> Integer:
+        """How many values the digit takes; at least 1."""
         return self[0]
 
     @property
     def stride(self) -> Integer:
+        """How far one step goes; any integer."""
         return self[1]
 
     @property
     def axis(self) -> Axis:
+        """What the steps go along."""
         return self[2]
 
     def __repr__(self) -> str:
@@ -114,11 +122,16 @@ def trusted_iter(extent: Integer, stride: Integer, axis: Axis) -> Iter:
     return tuple.__new__(Iter, (extent, stride, axis))
 
 
-UNIT: Final = trusted_iter(1, 0, M)
+def as_iters(iters: Iterable[RawIter]) -> tuple[Iter, ...]:
+    """Iters as users hold them."""
+    return tuple([tuple.__new__(Iter, it) for it in iters])
+
+
+UNIT: Final[RawIter] = (1, 0, M)
 """The digit that carries nothing, where a group or a layout needs one."""
 
 
-def stride_text(it: Iter) -> str:
+def stride_text(it: RawIter) -> str:
     """The stride of an iter in the notation: ``4 @ laneid``, or ``4`` on the memory axis."""
     value = it[1] if type(it[1]) is int else f"({it[1]})" if it[2] is not M else it[1]
     return f"{value}" if it[2] is M else f"{value} @ {it[2]}"
@@ -138,21 +151,44 @@ def nonzero(offset: Offset) -> Offset:
 
 def as_shape(shape: Any, operation: str, what: str = "shape") -> tuple[Integer, ...]:
     """`shape` as a tuple of extents; one integer stands for a shape of one dimension."""
-    if type(shape) is tuple or type(shape) is list:
+    kind: type = type(shape)
+    if kind is tuple or kind is list:
         for n in shape:
             if type(n) is not int or n < 1:
                 break
         else:
             return tuple(shape)
         return tuple(as_extent(n, operation, f"{what} dimension {i}") for i, n in enumerate(shape))
-    if isinstance(shape, str) or not hasattr(shape, "__iter__"):
+    try:
+        entries = iter(shape)
+    except TypeError:  # a number, of whatever type (a numpy array of no dimension is one)
         return (as_extent(shape, operation, what),)
-    return as_shape(tuple(shape), operation, what)
+    if isinstance(shape, (str, bytes, bytearray)):
+        raise LayoutError(operation, f"{what} must be integers, got {type(shape).__name__} {shape!r}")
+    if isinstance(shape, (set, frozenset, dict)):
+        raise LayoutError(operation, f"{what} must have an order, got {kind.__name__} {shape}")
+    return as_shape(tuple(entries), operation, what)
+
+
+def as_entries(x: Any, operation: str, what: str) -> tuple[Any, ...]:
+    """The entries of a sequence whose own checks follow; refuses what has none or no order."""
+    kind: type = type(x)
+    if kind is tuple:
+        return x
+    if hasattr(kind, "__iter__") and not issubclass(kind, (str, bytes, bytearray, set, frozenset, dict)):
+        try:
+            return tuple(x)
+        except TypeError:  # a numpy array of no dimension
+            pass
+    raise LayoutError(operation, f"{what} must be a sequence, got {kind.__name__} {x!r}")
 
 
 def check_permutation(perm: Sequence[Any], count: int, operation: str, of: str) -> tuple[int, ...]:
     """`perm` as a permutation of ``range(count)``; `of` names what is permuted in the message."""
-    order = tuple(as_integer(p, operation, "permutation entry") for p in perm)
+    entries = as_entries(perm, operation, "the permutation")
+    order = tuple([as_integer(p, operation, "permutation entry") for p in entries])
     if len(order) != count or set(order) != set(range(count)):
-        raise LayoutError(operation, f"{list(order)} is not a permutation of the {count} {of} (0 to {count - 1})")
+        raise LayoutError(
+            operation, f"{list(order)} is not a permutation of the {count} {of} (0 to {count - 1})"
+        )
     return order  # type: ignore[return-value]  # equal to a permutation of a range, so all ints

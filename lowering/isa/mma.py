@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tilelayout.errors import LayoutError
+from tilelayout.parts import as_extent
+
 from ..dtypes import dtype
 from .operand_map import operand_map
 from .record import Instruction, Operand
@@ -25,6 +28,8 @@ class MmaInstruction:
         k_pack: elements along K that share a 32-bit register of A and B.  Stated, not derived: it is not 32 / bits for
             every type.
         sm, ptx: the first architecture and PTX version that have it.
+
+    Errors: LayoutError naming the extent that is no extent of such an instruction.
     """
 
     m: int
@@ -37,6 +42,13 @@ class MmaInstruction:
     k_pack: int
     sm: int
     ptx: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        for name in ("m", "n", "k", "k_pack"):
+            object.__setattr__(self, name, as_extent(getattr(self, name), "MmaInstruction", name))
+        for name, step in (("m", 8), ("n", 8), ("k", 4 * self.k_pack)):
+            if getattr(self, name) % step:
+                raise LayoutError("MmaInstruction", f"{name} must be a multiple of {step}, got {getattr(self, name)}")
 
     @property
     def name(self) -> str:

@@ -64,8 +64,8 @@ class Instruction:
 
     @property
     def mnemonic(self) -> str:
-        """The opcode with its qualifiers."""
-        return self.template.lstrip("{ ").split(" ", 1)[0]
+        """The opcode with its qualifiers; the record's name where it takes several instructions."""
+        return self.name if self.template.startswith("{{") else self.template.split(" ", 1)[0]
 
     def text(self, registers: Mapping[str, list[str]]) -> str:
         """The PTX statement with those register names, by operand."""

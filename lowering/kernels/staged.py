@@ -15,7 +15,7 @@ from tilelayout.expr import Index
 
 from ..dtypes import dtype
 from ..isa import LOAD_PAIR, LOAD_WORD, STORE_WORD
-from ..program import Address, Buffer, Instr, Program, Registers, Slot, Statement
+from ..program import Address, Buffer, Comment, Instr, Program, Registers, Slot, Statement, Step, walk
 from ..registers import register_file
 from ..tile import Tile
 
@@ -49,23 +49,22 @@ class Kernel:
         """
         loads = {_target(i): i for i in self.loads}
         stores = {_source(i): i for i in self.stores}
-        steps = self.core.steps
-        last_write: dict[tuple[Registers, int], int] = {}
-        for at, step in enumerate(steps):
+        last_write: dict[tuple[Registers, int], Step] = {}
+        for step in self.core.steps:
             for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
                 if operand.writes and not isinstance(argument, Address):
-                    last_write.update(dict.fromkeys(argument, at))
+                    last_write.update(dict.fromkeys(argument, step))
         body: list[Statement] = []
-        for at, step in enumerate(steps):
+        steps = iter(self.core.steps)  # the very objects that last_write knows
+        for statement, _ in walk(self.core.body, {}):
+            if isinstance(statement, Comment):
+                body.append(statement)
+                continue
+            step = next(steps)
             used = [x for a in step.arguments if not isinstance(a, Address) for x in a]
             body += [loads.pop(x) for x in used if x in loads]
-            body.append(
-                Instr(
-                    step.instruction,
-                    tuple([a if isinstance(a, Address) else tuple([Slot(r, i) for r, i in a]) for a in step.arguments]),
-                )
-            )
-            body += [stores.pop(x) for x in used if x in stores and last_write.get(x) == at]
+            body.append(_instr(step))
+            body += [stores.pop(x) for x in used if x in stores and last_write.get(x) is step]
         # What the program passes through untouched: loaded and stored as it is.
         for x in [x for x in stores if x not in last_write]:
             body += [loads.pop(x)] if x in loads else []
@@ -121,6 +120,12 @@ def _neighbors(places: tuple[Address, ...]) -> bool:
         return True
     first, second = places[0].element, places[1].element
     return second - first == 1 and first % 2 == 0
+
+
+def _instr(step: Step) -> Instr:
+    """A step as a statement again."""
+    arguments = [a if isinstance(a, Address) else tuple([Slot(r, i) for r, i in a]) for a in step.arguments]
+    return Instr(step.instruction, tuple(arguments))
 
 
 def _target(i: Instr) -> tuple[Registers, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilelayout import LayoutError
 from tilelayout.axis import axis
 from tilelayout.expr import Var
 
@@ -23,6 +24,7 @@ from .gemm_operands import (
     check_offsets,
     check_scopes,
     check_storage,
+    check_tile,
     fold_problem,
     region_slots,
     take_apart,
@@ -81,6 +83,8 @@ def gemm_mma_sync(call: GemmCall, context: Context) -> Program:
     for operand in operands.values():
         check_axes(operand, LANE, context.warp_axis)
     check_offsets(list(operands.values()), LANE, context.warp_axis)
+    for role, region in call.operands():
+        check_tile(role, region, LANE, context.warp_axis, context.warps)
     check_storage(call)
     reasons: list[str] = []
     for record in records:
@@ -160,7 +164,11 @@ def register_views(call: GemmCall, found: Fit, operands: dict[str, Operand]) -> 
 
 def register_group(role: str, tile: Tile) -> Registers:
     """A tile's registers: as many 32-bit words as its whole register span takes."""
-    bits = dtype(tile.dtype).bits * register_span(tile.layout)
+    try:
+        span = register_span(tile.layout)
+    except LayoutError as error:
+        fail(f"{role} ({tile.name}): {error.rule}")
+    bits = dtype(tile.dtype).bits * span
     return Registers(NAMES[role], role, tile.dtype, -(-bits // 32), "f32" if tile.dtype == "float32" else "b32")
 
 

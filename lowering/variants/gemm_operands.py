@@ -78,14 +78,17 @@ def _transposed(call: GemmCall) -> str:
     return f" (transpose_a={call.transpose_a}, transpose_b={call.transpose_b})"
 
 
-def _constant(x: Any, name: str) -> float:
-    """A number, or an expression that folds to one."""
-    if getattr(x, "free_symbols", None):
-        x = x.expand() if hasattr(x, "expand") else x
+def _constant(x: Any, name: str) -> Any:
+    """0 or 1 for what is exactly that, another number as it is; `x` may be an expression that folds to a number."""
+    x = x.expand() if hasattr(x, "expand") else x
     try:
-        return float(x)
+        value = float("text" if isinstance(x, (str, bytes, bytearray)) else x)
+    except OverflowError:
+        return x
     except (TypeError, ValueError):
         return fail(f"{name} is {x!r}, which does not fold to a constant")
+    # The difference is exact where the conversion was not: Fraction(10**20 + 1, 10**20) is not 1.
+    return int(value) if value in (0, 1) and x - int(value) == 0 else x
 
 
 def matrix_extents(region: TileRegion, role: str) -> tuple[int, int]:
@@ -113,6 +116,10 @@ def take_apart(role: str, region: TileRegion, names: str) -> Operand:
     dims = {
         name: tuple([it for it in grouped.shard[seps[d] : seps[d + 1]] if it.extent != 1]) for d, name in enumerate(names)
     }
+    values = [*sliced.offset.values(), *[x for it in (*grouped.shard, *sliced.replica) for x in (it.extent, it.stride)]]
+    for x in values:
+        if type(x) is not int:
+            fail(f"{role} ({region}): layout {sliced} has a symbolic value {x}; extents, strides and offsets must be numbers")
     return Operand(role, dims, sliced.replica, dict(sliced.offset))
 
 
@@ -129,6 +136,30 @@ def check_axes(operand: Operand, lane: Axis, warp: Axis | None) -> None:
     for a in operand.offset:
         if a.kind == "memory" and a != "m":
             fail(f"{operand.role}: offset on memory axis {a}; registers are on m")
+
+
+def check_tile(role: str, region: TileRegion, lane: Axis, warp: Axis | None, warps: int) -> None:
+    """The rest of a region's tile comes and goes with it: it too is in this scope's lanes and warps, one element a register.
+
+    What is asked of the region itself follows from the fit.
+    """
+    if region.is_full:
+        return
+    layout = region.tile.layout
+    name = f"{role} ({region}): the tile's layout {layout}"
+    held = {lane: 32} | ({warp: warps} if warp else {})
+    for it in (*layout.shard, *layout.replica):
+        if it.extent != 1 and it.axis != "m" and it.axis not in held:
+            fail(f"{name} is spread over axis {it.axis}, of which {'a warp has' if warp is None else 'the scope has'} one")
+    for a, count in held.items():
+        steps = [(it.extent - 1) * it.stride for it in (*layout.shard, *layout.replica) if it.axis == a]
+        low, high = (layout.offset.get(a, 0) + sum(f(0, x) for x in steps) for f in (min, max))
+        if low < 0 or high >= count:
+            fail(f"{name} reaches {a} {low} to {high}, there are 0 to {count - 1}")
+    try:
+        register_file(layout, region.tile.shape)
+    except LayoutError as error:
+        fail(f"{name}: {error.rule}")
 
 
 def check_offsets(operands: list[Operand], lane: Axis, warp: Axis | None) -> None:

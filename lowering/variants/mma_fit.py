@@ -18,7 +18,7 @@ from tilelayout import LayoutError
 from tilelayout.algebra.canonicalize import fuse
 from tilelayout.algebra.group import group
 from tilelayout.axis import Axis
-from tilelayout.parts import Iter, product
+from tilelayout.parts import Iter, as_iters, product
 
 from ..errors import fail
 from ..isa.mma import MmaInstruction
@@ -100,9 +100,9 @@ def fit(instruction: MmaInstruction, operands: dict[str, Operand], sizes: dict[s
 
 
 def canonical_order(iters: Sequence[Iter], warp: Axis | None) -> list[int]:
-    """Positions in the order warps, lanes, registers, each by falling stride."""
+    """Positions in the order warps, lanes, registers, each by falling stride (how far a step goes, up or down)."""
     rank = [0 if it.axis == warp else 1 if it.axis.kind == "thread" else 2 for it in iters]
-    return sorted(range(len(iters)), key=lambda i: (rank[i], -iters[i].stride))
+    return sorted(range(len(iters)), key=lambda i: (rank[i], -abs(iters[i].stride)))
 
 
 def in_order(iters: tuple[Iter, ...], extents: list[int], order: list[int], what: str) -> tuple[Iter, ...]:
@@ -111,7 +111,7 @@ def in_order(iters: tuple[Iter, ...], extents: list[int], order: list[int], what
         grouped, seps = group(iters, tuple(extents), what)
     except LayoutError as error:
         return fail(f"{what}: not decomposed alike: {error.rule}")
-    return tuple([it for g in order for it in grouped[seps[g] : seps[g + 1]]])
+    return as_iters([it for g in order for it in grouped[seps[g] : seps[g + 1]]])
 
 
 def carve(
@@ -142,7 +142,7 @@ def carve(
 
 def one_iter(name: str, iters: tuple[Iter, ...]) -> Iter | None:
     """The single iter of a group; None for an extent of 1, which carries nothing."""
-    fused = fuse(iters)
+    fused = as_iters(fuse(iters))
     if len(fused) != 1:
         fail(f"{name}: a group of {product([it.extent for it in fused])} is not one stride but {[str(it) for it in fused]}")
     return None if fused[0].extent == 1 else fused[0]

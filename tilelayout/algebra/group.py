@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from ..errors import LayoutError
-from ..parts import UNIT, Iter, product, trusted_iter
+from ..parts import UNIT, product
 from .canonicalize import fuse
 from .integers import quotient, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..parts import Integer
+    from ..parts import Integer, RawIter
 
 
-def group(shard: tuple[Iter, ...], shape: tuple[Integer, ...], operation: str = "group") -> tuple[tuple[Iter, ...], tuple[int, ...]]:
+def group(
+    shard: tuple[RawIter, ...], shape: tuple[Integer, ...], operation: str = "group"
+) -> tuple[tuple[RawIter, ...], tuple[int, ...]]:
     """The regrouped shard and the separators: dimension d is ``shard[seps[d]:seps[d + 1]]``.
 
     Post-conditions: the same function of the flat index; the extents of each group multiply to its
@@ -21,17 +23,24 @@ def group(shard: tuple[Iter, ...], shape: tuple[Integer, ...], operation: str = 
     Iters are split where a boundary needs it and kept otherwise; iters are fused first only where the
     boundary falls across one as it stands.  Refused exactly when no such shard exists.
     """
-    found = split(shard, shape)
+    found = find(shard, shape, operation)
     if found is None:
-        check_size(shard, shape, operation)
-        fused = fuse(shard)
-        found = split(fused, shape)
-        if found is None:
-            raise LayoutError(operation, _why_not(fused, shape))
+        raise LayoutError(operation, _why_not(fuse(shard), shape))
     return found
 
 
-def check_size(shard: tuple[Iter, ...], shape: tuple[Integer, ...], operation: str) -> None:
+def find(
+    shard: tuple[RawIter, ...], shape: tuple[Integer, ...], operation: str
+) -> tuple[tuple[RawIter, ...], tuple[int, ...]] | None:
+    """`group`, with None where no such shard exists; a shape of another size is refused."""
+    found = split(shard, shape)
+    if found is None:
+        check_size(shard, shape, operation)
+        found = split(fuse(shard), shape)
+    return found
+
+
+def check_size(shard: tuple[RawIter, ...], shape: tuple[Integer, ...], operation: str) -> None:
     """Refuse a shape whose size is not the layout's."""
     size, have = product(shape), product(it[0] for it in shard)
     if not same(size, have):
@@ -39,16 +48,15 @@ def check_size(shard: tuple[Iter, ...], shape: tuple[Integer, ...], operation: s
 
 
 def split(
-    shard: tuple[Iter, ...], shape: tuple[Integer, ...]
-) -> tuple[tuple[Iter, ...], tuple[int, ...]] | None:
+    shard: tuple[RawIter, ...], shape: tuple[Integer, ...]
+) -> tuple[tuple[RawIter, ...], tuple[int, ...]] | None:
     """Walk dimensions and iters together from the innermost; None where an iter cannot be cut."""
-    out: list[Iter] = []  # innermost first
-    seps: list[int] = []  # counted from the inner end
+    out: list[RawIter] = []  # innermost first
+    seps = [0]  # counted from the inner end
     left = len(shard)
     have: Integer = 1
     pending = UNIT
     for need in reversed(shape):
-        start = len(out)
         while need != 1:
             if have == 1:
                 if left == 0:
@@ -56,39 +64,39 @@ def split(
                 left -= 1
                 pending = shard[left]
                 have = pending[0]
-                continue
-            if type(need) is int and type(have) is int:
-                whole, rest = divmod(need, have)
-                if rest == 0:
-                    out.append(pending)
-                    need, have = whole, 1
+                if have == 1:
                     continue
-                outer, rest = divmod(have, need)
-                if rest:
+            if type(need) is int and type(have) is int:
+                fits = need % have == 0
+                if not fits and have % need:
                     return None
-            elif (more := quotient(need, have)) is not None:
-                out.append(pending)
-                need, have = more, 1
-                continue
-            elif (more := quotient(have, need)) is not None:
-                outer = more
+                times = need // have if fits else have // need
             else:
-                return None
-            _, s, a = pending
-            out.append(trusted_iter(need, s, a))
-            pending = trusted_iter(outer, s * need, a)
-            have, need = outer, 1
-        if len(out) == start:
+                times = quotient(need, have)
+                fits = times is not None
+                if times is None and (times := quotient(have, need)) is None:
+                    return None
+            if fits:
+                out.append(pending)
+                need, have = times, 1
+            else:
+                _, s, a = pending
+                out.append((need, s, a))
+                pending = (times, s * need, a)
+                need, have = 1, times
+        if len(out) == seps[-1]:
             out.append(UNIT)
-        seps.append(start)
-    if have != 1 or any(it[0] != 1 for it in shard[:left]):
+        seps.append(len(out))
+    if have != 1:
         return None
+    for k in range(left):
+        if shard[k][0] != 1:
+            return None
     count = len(out)
-    out.reverse()
-    return tuple(out), (0, *[count - s for s in reversed(seps)])
+    return tuple(out[::-1]), tuple([count - n for n in seps[::-1]])
 
 
-def _why_not(fused: tuple[Iter, ...], shape: tuple[Integer, ...]) -> str:
+def _why_not(fused: tuple[RawIter, ...], shape: tuple[Integer, ...]) -> str:
     """Name the boundary of the shape that falls inside an iter without dividing it."""
     for d in range(len(shape) - 1, -1, -1):
         tail = tuple(shape[d:])

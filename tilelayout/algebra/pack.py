@@ -7,7 +7,7 @@ which a change of width does not move.
 from __future__ import annotations
 
 from ..errors import LayoutError
-from ..parts import Iter, M, as_extent, product, trusted_iter
+from ..parts import M, as_extent, product
 from .canonicalize import fuse
 from .group import split
 from .integers import quotient
@@ -17,14 +17,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..parts import Integer, Offset, Parts
+    from ..parts import Integer, Offset, Parts, RawIter
 
 
 def unpack(parts: Parts, num: Any) -> Parts:
     """Each element becomes `num` neighbors on `m`.
 
-    Post-condition: ``g(i*num + j) = f(i) with m scaled by num, plus j on m``, for ``0 <= j < num``; offset and replica on `m`
-    scale too.
+    Post-condition: ``g(i*num + j) = f(i) with m scaled by num, plus j on m``, for ``0 <= j < num``; offset and
+    replica on `m` scale too.
     """
     shard, replica, offset = parts
     n = as_extent(num, "unpack", "num")
@@ -32,7 +32,7 @@ def unpack(parts: Parts, num: Any) -> Parts:
         return parts
     by = {M: n}
     return (
-        scaled(shard, by) + (trusted_iter(n, 1, M),),
+        (*scaled(shard, by), (n, 1, M)),
         scaled(replica, by),
         {a: v * n if a is M else v for a, v in offset.items()},
     )
@@ -41,8 +41,9 @@ def unpack(parts: Parts, num: Any) -> Parts:
 def pack(parts: Parts, num: Any) -> Parts:
     """`num` neighbors become one element; the inverse of `unpack`.
 
-    Post-condition: ``f(i*num + j) = f(i*num) + j on m`` held for all ``0 <= j < num``, every ``f(i*num)`` is a multiple of
-    num on `m`, and the result is ``g(i) = f(i*num)`` with `m` divided by num.  Refused where that does not hold.
+    Post-condition: ``f(i*num + j) = f(i*num) + j on m`` held for all ``0 <= j < num``, every ``f(i*num)`` is a
+    multiple of num on `m`, and the result is ``g(i) = f(i*num)`` with `m` divided by num.  Refused where that
+    does not hold.
     """
     shard, replica, offset = parts
     n = as_extent(num, "pack", "num")
@@ -63,20 +64,22 @@ def pack(parts: Parts, num: Any) -> Parts:
     return _divided(outer, n, "shard"), _divided(replica, n, "replica"), _divided_offset(offset, n)
 
 
-def _neighbors(inner: tuple[Iter, ...], n: Integer) -> Iter | None:
+def _neighbors(inner: tuple[RawIter, ...], n: Integer) -> RawIter | None:
     fused = fuse(inner)
-    return fused[0] if fused == (trusted_iter(n, 1, M),) else None
+    return fused[0] if fused == ((n, 1, M),) else None
 
 
-def _divided(iters: tuple[Iter, ...], n: Integer, what: str) -> tuple[Iter, ...]:
-    out: list[Iter] = []
+def _divided(iters: tuple[RawIter, ...], n: Integer, what: str) -> tuple[RawIter, ...]:
+    out: list[RawIter] = []
     for i, it in enumerate(iters):
         e, s, a = it
         if a is M and s != 0:
             q = quotient(s, n) if e != 1 else 0
             if q is None:
-                raise LayoutError("pack", f"iter {i} of the {what}, {e}:{s}, moves by a part of {n} elements on m")
-            it = trusted_iter(e, q, a)
+                raise LayoutError(
+                    "pack", f"iter {i} of the {what}, {e}:{s}, moves by a part of {n} elements on m"
+                )
+            it = (e, q, a)
         out.append(it)
     return tuple(out)
 

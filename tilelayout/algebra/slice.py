@@ -1,232 +1,207 @@
 """Slicing: the layout of a box of the logical shape, if there is one.
 
-A dimension's iters, fused, are a mixed-radix counter.  One step of the index adds a vector that depends
-only on how many digits wrap: ``jump[k]``, where k is the largest depth whose digits' product divides the
-index stepped to.  In the fused form jumps of neighboring depths differ.  A slice is again a layout iff its
-sequence of steps has that form when counted from its own begin, which is decided by the arithmetic below,
-never by listing the elements.
+Where the iters can be grouped to the shape, a box has a layout iff each of its ranges has one: positions add
+up over the dimensions, and a layout of the whole has a digit boundary wherever they do.  `window` decides a
+range by arithmetic.  A shape that cuts across iters is first relieved of the boundaries that the box doesn't
+need; what is left of it is searched.
 """
 
 from __future__ import annotations
 
-from math import gcd
+from itertools import product as cartesian
 
-from ..errors import LayoutError
-from ..parts import UNIT, Iter, M, as_integer, nonzero, trusted_iter
+from ..errors import LayoutError, Undecided
+from ..parts import UNIT, as_entries, as_integer, nonzero, product
 from .canonicalize import fuse
-from .group import group
-from .integers import quotient, same
+from .group import find, group, split
+from .integers import at_most, folded, same
+from .window import difference, single_axis, slice_dimension, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
-    from ..axis import Axis
-    from ..parts import Integer, Offset, Parts
+    from ..parts import Integer, Offset, Parts, RawIter
+    from .window import Digits, Vector
 
-    Vector = dict[Axis, Integer]
-    Digits = list[tuple[Integer, Vector]]  # (extent, step), innermost first
+    Range = tuple[Integer, Integer, Integer, str]  # extent, begin, length, and its dimensions' name
+
+SEARCH_LIMIT = 2**16
+"""Positions that are listed before a box is given up as undecided."""
 
 
-def slice_layout(parts: Parts, shape: tuple[Integer, ...], region: Sequence[Any]) -> Parts:
+def slice_layout(parts: Parts, shape: tuple[Integer, ...], region: Any) -> Parts:
     """Post-condition: at every coordinate of the box, the owners of ``begin + coordinate`` in `shape`.
 
-    Returns a layout iff one exists; LayoutError names the dimension otherwise.
+    Returns a layout iff one exists; LayoutError names the dimension otherwise.  Only a large box in a shape
+    that the iters can't be grouped to is left Undecided.
     """
     shard, replica, offset = parts
-    if len(region) != len(shape):
-        raise LayoutError("slice", f"region has {len(region)} ranges, shape {shape} has rank {len(shape)}")
-    grouped, seps = group(shard, shape, "slice")
-    out: list[Iter] = []
+    entries = as_entries(region, "slice", "region")
+    if len(entries) != len(shape):
+        raise LayoutError("slice", f"region has {len(entries)} ranges, shape {shape} has rank {len(shape)}")
+    found = find(shard, shape, "slice")
     base = dict(offset)
-    for d, bounds in enumerate(region):
+    if found is None:
+        ranges = [
+            (n, *check_range(bounds, n, d), str(d))
+            for d, (bounds, n) in enumerate(zip(entries, shape, strict=True))
+        ]
+        return tuple(across(shard, shape, joined(ranges), base)), replica, nonzero(base)
+    grouped, seps = found
+    out: list[RawIter] = []
+    for d, bounds in enumerate(entries):
         begin, length = check_range(bounds, shape[d], d)
         iters = grouped[seps[d] : seps[d + 1]]
-        if begin == 0 and same(length, shape[d]):
-            out += iters
-            continue
-        out += slice_dimension(iters, begin, length, base, d)
+        whole: bool = begin == 0 and same(length, shape[d])
+        out += iters if whole else slice_dimension(iters, begin, length, base, d)
     return tuple(out), replica, nonzero(base)
 
 
 def check_range(bounds: Any, extent: Integer, d: int) -> tuple[Integer, Integer]:
     """(begin, length) of a half-open range inside a dimension of that extent."""
-    if isinstance(bounds, (str, int)) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+    if type(bounds) in (tuple, list) and len(bounds) == 2:
+        begin, end = bounds
+        if type(begin) is int and type(end) is int and type(extent) is int and 0 <= begin < end <= extent:
+            return begin, end - begin
+    # A `range` of two would pass for a pair: its entries are not its bounds.
+    if type(bounds) is range or len(pair := as_entries(bounds, "slice", f"range {d}")) != 2:
         raise LayoutError("slice", f"range {d} must be a pair (begin, end), got {bounds!r}")
-    begin = as_integer(bounds[0], "slice", f"begin of dimension {d}")
-    end = as_integer(bounds[1], "slice", f"end of dimension {d}")
-    length = as_integer(end - begin, "slice", f"length of dimension {d}")
+    begin = folded(as_integer(pair[0], "slice", f"begin of dimension {d}"))
+    end = folded(as_integer(pair[1], "slice", f"end of dimension {d}"))
+    length = folded(end - begin)
     if type(length) is not int and not same(length, extent):
         raise LayoutError(
-            "slice", f"dimension {d}: length {length} is symbolic", "give bounds whose difference folds to a number"
+            "slice",
+            f"dimension {d}: length {length} is symbolic",
+            "give bounds whose difference folds to a number",
         )
     if type(length) is int and length < 1:
         raise LayoutError("slice", f"dimension {d}: range [{begin}, {end}) is empty")
     if type(begin) is int and begin < 0:
         raise LayoutError("slice", f"dimension {d}: begin {begin} is negative")
-    room = extent - end
-    if not (room >= 0 if type(room) is int else room.is_nonnegative is True):
-        raise LayoutError("slice", f"dimension {d}: range [{begin}, {end}) ends past the extent {extent}")
-    if type(begin) is not int and begin.is_nonnegative is not True:
+    if not at_most(end, extent):
+        verb = "ends past" if type(end) is int and type(extent) is int else "is not known to end by"
+        raise LayoutError("slice", f"dimension {d}: range [{begin}, {end}) {verb} the extent {extent}")
+    if not at_most(0, begin):
         raise LayoutError("slice", f"dimension {d}: begin {begin} is not known to be nonnegative")
     return begin, length
 
 
-def slice_dimension(
-    iters: tuple[Iter, ...], begin: Integer, length: Integer, base: Offset, d: int
-) -> tuple[Iter, ...]:
-    """The iters of ``[begin, begin + length)``; adds where it begins to `base`."""
-    out: list[Iter] = []  # innermost first
-    rest = list(fuse(iters))
-    # Aligned inner digits stay whole: no more than a division, and the common case.
-    while rest:
-        e, s, a = rest[-1]
-        outer_begin, outer_length = quotient(begin, e), quotient(length, e)
-        if outer_begin is None or outer_length is None or length == 1:
-            break
-        out.append(rest.pop())
-        begin, length = outer_begin, outer_length
-    if length != 1:
-        e, s, a = rest[-1]
-        if inside(begin, length, e):
-            out.append(trusted_iter(length, s, a))
-        else:
-            if type(begin) is not int or type(length) is not int or any(type(it[0]) is not int for it in rest):
-                raise LayoutError(
-                    "slice",
-                    f"dimension {d}: whether [{begin}, {begin + length}) crosses a wrap of the iters "
-                    f"({', '.join(str(it[0]) for it in rest)}) depends on symbols",
-                )
-            digits: Digits = [(it[0], {it[2]: it[1]}) for it in reversed(rest)]
-            found = shifted(digits, begin, length)
-            if found is None:
-                raise no_slice(d, begin, length, rest)
-            for e, step in found:
-                moving = [(a, s) for a, s in step.items() if s != 0]
-                if len(moving) > 1:
-                    raise no_slice(d, begin, length, rest)
-                a, s = moving[0] if moving else (M, 0)
-                out.append(trusted_iter(e, s, a))
-    for k in range(len(rest) - 1, -1, -1):
-        if begin == 0:
-            break
-        e, s, a = rest[k]
-        # In range, so what is left at the outermost iter is its digit.
-        begin, digit = (begin // e, begin % e) if k else (0, begin)
-        if digit != 0:
-            base[a] = base.get(a, 0) + digit * s
-    out.reverse()
-    return tuple(out) or (UNIT,)
+def one_range(iters: tuple[RawIter, ...], r: Range, base: Offset) -> tuple[RawIter, ...]:
+    """The iters of a range of a dimension that has these; adds where it begins to `base`."""
+    extent, begin, length, name = r
+    if begin == 0 and same(length, extent):
+        return iters
+    return slice_dimension(iters, begin, length, base, name)
 
 
-def inside(begin: Integer, length: Integer, extent: Integer) -> bool:
-    """Whether the range is proved to stay within one run of the innermost digit."""
-    if type(begin) is int and type(length) is int and type(extent) is int:
-        return begin % extent + length <= extent
-    room = extent - begin - length
-    return room >= 0 if type(room) is int else room.is_nonnegative is True
+# --- shapes that the iters cannot be grouped to -------------------------------------------------
 
 
-def no_slice(d: int, begin: Integer, length: Integer, iters: list[Iter]) -> LayoutError:
-    extents = ", ".join(str(it[0]) for it in iters)
-    return LayoutError(
-        "slice",
-        f"dimension {d}: [{begin}, {begin + length}) crosses a wrap of the iters ({extents}), and no layout has its "
-        f"positions",
-        "choose bounds that are multiples of the inner extents",
-    )
+def joined(ranges: list[Range]) -> list[Range]:
+    """The same box, its neighboring dimensions joined wherever their boundary is of no account.
 
-
-def shifted(digits: Digits, begin: int, length: int) -> Digits | None:
-    """Digits of ``y -> f(begin + y) - f(begin)`` on ``[0, length)``, or None where no digits have that.
-
-    Proof sketch.  Let e be the innermost extent and let ``d = gcd(begin, e, length)``: runs of d stay whole,
-    so the inner digit splits off exactly.  With d = 1, suppose the steps are not all equal.
-    A *break* is a step that differs from the plain one; breaks are wraps.  If the first step is no break,
-    the first break r must divide the length and every break must be a multiple of r; two breaks would put
-    r into that gcd, so there is one, and it lies in the middle.  If the first step is a break and the length
-    exceeds 2, the second step is plain, so all odd steps must be the same break: e is 2 and the outer digits
-    advance evenly.
+    That is where the inner range is whole, or the outer one is a single index.
     """
-    out: Digits = []
-    while True:
-        extent, step = digits[0]
-        common = gcd(begin, gcd(extent, length))
-        if common > 1:
-            out.append((common, step))
-            inner = extent // common
-            head: Digits = [(inner, scale(step, common))] if inner > 1 else []
-            digits = head + digits[1:]
-            begin, length = begin // common, length // common
-            if length == 1:
-                return out
-            continue
-        break
-    even = even_step(digits, begin, length)
-    if even is not None:
-        out.append((length, even))
-        return out
-    if length % 2:
-        return None
-    half = length // 2
-    plain = trim(step)
-    wrap = extent - begin % extent  # the first step that wraps
-    if wrap == 1 and step_at(digits, begin + 1) != plain:
-        if extent != 2:
-            return None
-        outer = even_step(digits[1:], begin // 2, half + 1)
-        if outer is None:
-            return None
-        out.append((2, step_at(digits, begin + 1)))
-        if half > 1:
-            out.append((half, outer))
-        return out
-    wraps = range(wrap, length, extent)
-    if len(wraps) > 4 or [y for y in wraps if step_at(digits, begin + y) != plain] != [half]:
-        return None  # of five wraps in a row two at least are breaks
-    out += [(half, step), (2, difference(value(digits, begin + half), value(digits, begin)))]
+    out: list[Range] = []  # innermost first
+    for extent, begin, length, name in reversed(ranges):
+        if out:
+            inner, inner_begin, inner_length, inner_name = out[-1]
+            whole: bool = inner_begin == 0 and same(inner_length, inner)
+            if whole or length == 1:
+                out[-1] = (
+                    extent * inner,
+                    begin * inner + inner_begin,
+                    length * inner if whole else inner_length,
+                    f"{name} to {inner_name.split()[-1]}",
+                )
+                continue
+        out.append((extent, begin, length, name))
+    out.reverse()
     return out
 
 
-def even_step(digits: Digits, begin: int, length: int) -> Vector | None:
-    """The common step of ``[begin, begin + length)``, or None if the steps differ."""
-    if length == 1:
-        return {}
-    first = step_at(digits, begin + 1)
-    extent = digits[0][0]
-    if begin % extent + length <= extent or length == 2:
-        return first
-    # A wrap and a plain step both occur.  Plain wraps of depth 1 differ from the plain step (fused form)
-    # and lie between any two deeper wraps, so at most one wrap can be even.
-    wraps = range(extent - begin % extent, length, extent)
-    if len(wraps) > 1:
-        return None
-    plain = trim(digits[0][1])
-    return plain if step_at(digits, begin + wraps[0]) == plain else None
+def across(
+    shard: tuple[RawIter, ...], shape: tuple[Integer, ...], ranges: list[Range], base: Offset
+) -> list[RawIter]:
+    """The iters of a box in a shape that cuts across the iters of the shard.
 
-
-def step_at(digits: Digits, x: int) -> Vector:
-    """``f(x) - f(x - 1)``."""
-    return difference(value(digits, x), value(digits, x - 1))
-
-
-def value(digits: Digits, x: int) -> Vector:
-    out: Vector = {}
-    for extent, step in digits:
-        x, digit = divmod(x, extent)
-        for a, s in step.items():
-            out[a] = out.get(a, 0) + digit * s
+    Dimensions are taken together up to the next boundary that cuts no iter: over those runs positions add
+    up, so each run is decided on its own.
+    """
+    fused = fuse(shard)
+    plain = all(type(x) is int for it in fused for x in it[:2]) and all(
+        type(x) is int for r in ranges for x in r[:3]
+    )
+    runs: list[list[Range]] = []
+    inner: Integer = 1
+    for r in reversed(ranges):
+        if runs and split(fused, (product(it[0] for it in fused) // inner, inner)) is None:
+            runs[-1].insert(0, r)
+        else:
+            runs.append([r])
+        inner = inner * r[0]
+    if not plain and len(runs) < len(ranges):
+        group(shard, shape, "slice")  # refuses, and says where the shape cuts
+    runs.reverse()
+    grouped, seps = group(fused, tuple([product(r[0] for r in run) for run in runs]), "slice")
+    out: list[RawIter] = []
+    for k, run in enumerate(runs):
+        iters = grouped[seps[k] : seps[k + 1]]
+        out += one_range(iters, run[0], base) if len(run) == 1 else searched(iters, run, base)
     return out
 
 
-def difference(x: Vector, y: Vector) -> Vector:
-    return trim({a: x.get(a, 0) - y.get(a, 0) for a in {**x, **y}})
+def searched(iters: tuple[RawIter, ...], ranges: list[Range], base: Offset) -> list[RawIter]:
+    """The iters of a box in plain integers, found from its positions one by one."""
+    name = f"dimensions {ranges[0][3].split()[0]} to {ranges[-1][3].split()[-1]}"
+    box = ", ".join(f"[{begin}, {begin + length})" for _, begin, length, _ in ranges)
+    count = product(length for _, _, length, _ in ranges)
+    if count > SEARCH_LIMIT:  # type: ignore[operator]  # plain integers
+        raise Undecided(
+            "slice",
+            f"{name}: the shape cuts across the iters, and the {count} positions of {box} are too many to search",
+            "slice in a shape that the layout can be grouped to",
+        )
+    digits: Digits = [(it[0], {it[2]: it[1]}) for it in reversed(iters)]
+    values: list[Vector] = []
+    for coord in cartesian(*[range(begin, begin + length) for _, begin, length, _ in ranges]):  # type: ignore[operator]
+        flat: Any = 0
+        for c, (extent, _, _, _) in zip(coord, ranges, strict=True):
+            flat = flat * extent + c
+        values.append(value(digits, flat))
+    out = recognized(values)
+    if out is None:
+        extents = ", ".join(str(it[0]) for it in iters)
+        raise LayoutError(
+            "slice", f"{name}: {box} cuts across the iters ({extents}), and no layout has its positions"
+        )
+    for a, v in values[0].items():
+        base[a] = base.get(a, 0) + v
+    return out or [UNIT]
 
 
-def scale(x: Vector, by: int) -> Vector:
-    return {a: s * by for a, s in x.items()}
+def recognized(values: list[Vector]) -> list[RawIter] | None:
+    """The iters whose positions, from the first on, are `values`; None where there are none.
 
-
-def trim(x: Vector) -> Vector:
-    return {a: s for a, s in x.items() if s != 0}
+    The innermost digit of the fused form ends where the first step that differs comes.
+    """
+    out: list[RawIter] = []  # innermost first
+    while len(values) > 1:
+        step = difference(values[1], values[0])
+        stride = single_axis(step)
+        if stride is None:
+            return None
+        extent = 1
+        while extent < len(values) and difference(values[extent], values[extent - 1]) == step:
+            extent += 1
+        if len(values) % extent:
+            return None
+        for i in range(1, len(values)):
+            if i % extent and difference(values[i], values[i - 1]) != step:
+                return None
+        out.append((extent, *stride))
+        values = values[::extent]
+    out.reverse()
+    return out

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from ..errors import LayoutError
-from ..parts import Iter, M, nonzero, trusted_iter
+from ..parts import M, nonzero
 from .group import group
 from .integers import quotient, sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..axis import Axis
-    from ..parts import Integer, Offset, Parts
+    from ..parts import Integer, Parts, RawIter
 
 
-def spans(shard: tuple[Iter, ...], replica: tuple[Iter, ...], operation: str = "span") -> dict[Axis, Integer]:
+def spans(
+    shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], operation: str = "span"
+) -> dict[Axis, Integer]:
     """Per axis, max - min + 1 of the coordinate over shard and replica; the offset does not count.
 
     An axis that nothing moves along has span 1 and may be left out.
@@ -29,7 +31,11 @@ def spans(shard: tuple[Iter, ...], replica: tuple[Iter, ...], operation: str = "
 
 
 def tile(
-    inner: Parts, outer: Parts, outer_shape: tuple[Integer, ...], inner_shape: tuple[Integer, ...], operation: str = "tile"
+    inner: Parts,
+    outer: Parts,
+    outer_shape: tuple[Integer, ...],
+    inner_shape: tuple[Integer, ...],
+    operation: str = "tile",
 ) -> Parts:
     """``f(x || y) = f_outer(x) * span_inner + f_inner(y)``, axis by axis, over the interleaved shape.
 
@@ -49,7 +55,7 @@ def tile(
         outer_replica = scaled(outer_replica, scale)
     a, a_seps = group(outer_shard, outer_shape, operation)
     b, b_seps = group(inner_shard, inner_shape, operation)
-    shard: list[Iter] = []
+    shard: list[RawIter] = []
     for d in range(len(outer_shape)):
         shard += a[a_seps[d] : a_seps[d + 1]]
         shard += b[b_seps[d] : b_seps[d + 1]]
@@ -59,9 +65,9 @@ def tile(
     return tuple(shard), outer_replica + inner_replica, nonzero(offset) if outer_offset else offset
 
 
-def scaled(iters: tuple[Iter, ...], scale: dict[Axis, Integer]) -> tuple[Iter, ...]:
+def scaled(iters: tuple[RawIter, ...], scale: dict[Axis, Integer]) -> tuple[RawIter, ...]:
     """Every stride times its axis's factor (1 where `scale` has none)."""
-    return tuple([trusted_iter(e, s * scale.get(a, 1), a) for e, s, a in iters])
+    return tuple([(e, s * scale.get(a, 1), a) for e, s, a in iters])
 
 
 def tile_to(inner: Parts, to_shape: tuple[Integer, ...], current_shape: tuple[Integer, ...]) -> Parts:
@@ -82,12 +88,12 @@ def tile_to(inner: Parts, to_shape: tuple[Integer, ...], current_shape: tuple[In
     return tile(inner, (row_major(counts), (), {}), tuple(counts), current_shape, "tile_to")
 
 
-def row_major(extents: list[Integer] | tuple[Integer, ...]) -> tuple[Iter, ...]:
+def row_major(extents: list[Integer] | tuple[Integer, ...]) -> tuple[RawIter, ...]:
     """Iters that count `extents` on `m`, last fastest."""
-    out: list[Iter] = []
+    out: list[RawIter] = []
     stride: Integer = 1
     for e in reversed(extents):
-        out.append(trusted_iter(e, stride, M))
+        out.append((e, stride, M))
         stride = stride * e
     out.reverse()
     return tuple(out)

@@ -11,8 +11,8 @@
     '512*w + 64*(lane >> 2) + 2*(lane & 3)'
 
 An expression is simplified once, when an operator builds it, by rules made for addresses: polynomials are
-collected, ``//`` and ``%`` split where nothing carries and meet again in sums, disjoint bits add.  There is no
-search and no `sympy.simplify`.  Arithmetic is exact; one that folds to a constant is an int.
+collected, ``//`` and ``%`` split where nothing carries and meet again in sums, disjoint bits add.  There is
+no search and no `sympy.simplify`.  Arithmetic is exact, and what folds to a constant is an int.
 
 Nothing of layouts may enter here, and nothing of a target but its spelling (`render`).  sympy is an adapter:
 `from_sympy` and `to_sympy` alone import it.
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from .adapter import from_sympy, to_sympy
 
 __all__ = [
-    "Bitwise", "Division", "Expr", "FloorDiv", "Index", "Mod", "Polynomial", "Shift", "Var", "bounds", "divide_exact",
-    "equal", "evaluate", "from_sympy", "is_zero", "less", "render", "substitute", "to_sympy", "variables",
+    "Bitwise", "Division", "Expr", "FloorDiv", "Index", "Mod", "Polynomial", "Shift", "Var", "bounds",
+    "divide_exact", "equal", "evaluate", "from_sympy", "is_zero", "less", "render", "substitute", "to_sympy",
+    "variables",
 ]  # fmt: skip
 
 

@@ -5,8 +5,10 @@ The translation is exact or refused; nothing here simplifies, on either side.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from ..errors import LayoutError
-from .core import Expr, Index, Var
+from .core import Expr, Index, Var, admit
 from .nodes import Bitwise, Division, FloorDiv, Polynomial, Shift
 
 TYPE_CHECKING = False
@@ -23,9 +25,10 @@ MAX_POWER = 64
 def from_sympy(expr: Any, bounds: Mapping[str, Range] | None = None) -> Index:
     """The expression that a sympy integer expression means.
 
-    Accepted: Integers, symbols declared with ``integer=True``, sums, products, powers with a constant exponent from 0 to
-    64, ``floor`` and ``ceiling`` of quotients, ``Mod``.  A symbol gets the bounds that `bounds` has for its name, else
-    those of its assumptions (positive: from 1, nonnegative: from 0).  Ints and expressions pass through.
+    Accepted: Integers, symbols declared with ``integer=True``, sums, products, powers with a constant exponent
+    from 0 to 64, ``floor`` and ``ceiling`` of quotients, ``Mod``.  A symbol gets the bounds that `bounds` has for
+    its name, else those of its assumptions (positive: from 1, nonnegative: from 0).  Ints and expressions pass
+    through.
 
     >>> from sympy import symbols
     >>> n = symbols("n", integer=True, positive=True)
@@ -37,10 +40,9 @@ def from_sympy(expr: Any, bounds: Mapping[str, Range] | None = None) -> Index:
     """
     if isinstance(expr, Expr) or type(expr) is int:
         return expr
-    import sympy
-
+    sympy: Any = import_module("sympy")
     if not isinstance(expr, sympy.Expr):
-        raise LayoutError("from_sympy", f"a sympy expression is expected, got {type(expr).__name__} {expr!r}")
+        return admit(expr, "from_sympy")
     return _Reader(sympy, expr, bounds or {}).read(expr)
 
 
@@ -98,16 +100,14 @@ class _Reader:
 def to_sympy(x: Index, symbols: Mapping[str, Any] | None = None) -> Any:
     """The sympy expression of the same value; bit operations have none and are refused.
 
-    A variable becomes the caller's symbol of its name in `symbols`, else a new one with ``integer=True`` and, where its
-    lower bound says so, positive or nonnegative.
+    A variable becomes the caller's symbol of its name in `symbols`, else a new one with ``integer=True`` and,
+    where its lower bound says so, positive or nonnegative.
 
     >>> i = Var("i", 0, 31)
     >>> to_sympy(i // 4 + 2 * (i % 4))
-    2*Mod(i, 4) + floor(i/4)
+    2*(Mod(i, 4)) + floor(i/4)
     """
-    import sympy
-
-    return _write(x, dict(symbols or {}), sympy)
+    return _write(admit(x, "to_sympy"), dict(symbols or {}), import_module("sympy"))
 
 
 def _write(x: Index, symbols: dict[str, Any], sympy: Any) -> Any:
@@ -123,7 +123,9 @@ def _write(x: Index, symbols: dict[str, Any], sympy: Any) -> Any:
             *[sympy.Mul(k, *[_write(atom, symbols, sympy) for atom in mono]) for mono, k in x.terms.items()]
         )
     if isinstance(x, Bitwise):
-        raise LayoutError("to_sympy", f"{x} is a bit operation, which sympy doesn't have", "substitute its variables")
+        raise LayoutError(
+            "to_sympy", f"{x} is a bit operation, which sympy doesn't have", "substitute its variables"
+        )
     a, b = [_write(part, symbols, sympy) for part in x.parts() if not isinstance(part, str)]
     if isinstance(x, Division):
         return sympy.floor(a / b) if isinstance(x, FloorDiv) else sympy.Mod(a, b)

@@ -1,14 +1,16 @@
 """Bit operations and shifts, in two's complement of unlimited width (Python's).
 
-Shifts by constants become products and quotients, contiguous masks become remainders, and operands whose bits can't
-meet become sums, so that everything recombines in one normal form; printing decides what is a shift again.
+Shifts by constants become products and quotients, contiguous masks become remainders, and operands whose bits
+can't meet become sums, so that everything recombines in one normal form; printing decides what is a shift again.
 """
 
 from __future__ import annotations
 
+from functools import reduce
+
 from ..errors import LayoutError
-from .core import Index, bounds, rules, settled
-from .nodes import Bitwise, FloorDiv, Mod, Polynomial, Shift, interval
+from .core import Expr, Index, bounds, rules, settled
+from .nodes import BITWISE, Bitwise, FloorDiv, Mod, Polynomial, Shift, interval
 from .polynomial import from_terms, terms_of
 
 TYPE_CHECKING = False
@@ -22,7 +24,9 @@ def shift(symbol: str, x: Index, count: Index) -> Index:
     low = bounds(count)[0]
     if low is None or low < 0:
         raise LayoutError(
-            f"expression {symbol}", f"{x} {symbol} ({count}): the count may be negative", "give it bounds with lo=0"
+            f"expression {symbol}",
+            f"{x} {symbol} ({count}): the count may be negative",
+            "give it bounds with lo=0",
         )
     if isinstance(count, int):
         return x * (1 << count) if symbol == "<<" else x // (1 << count)
@@ -47,10 +51,7 @@ def possible_bits(x: Index) -> int:
         return reach & (inner // x.divisor if isinstance(x, FloorDiv) else inner % x.divisor)
     if isinstance(x, Bitwise):
         masks = [possible_bits(operand) for operand in x.operands]
-        total = masks[0]
-        for mask in masks[1:]:
-            total = total & mask if x.symbol == "&" else total | mask
-        return reach & total
+        return reach & reduce(BITWISE["&" if x.symbol == "&" else "|"], masks)
     return reach
 
 
@@ -58,10 +59,13 @@ def _bits_of_sum(terms: Terms) -> int:
     """Every bit of the terms where no two can meet, else every bit from the lowest one on."""
     total = 0
     for mono, k in terms.items():
-        mask = k if not mono else possible_bits(mono[0]) * k if len(mono) == 1 and k > 0 and not k & k - 1 else None
-        if mask is None or mask < 0 or mask & total:
-            lowest = [k & -k for k in terms.values()]
-            return -min(lowest)
+        mask = -1
+        if not mono:
+            mask = k
+        elif len(mono) == 1 and k > 0 and not k & k - 1:
+            mask = possible_bits(mono[0]) * k
+        if mask < 0 or mask & total:
+            return -min([k & -k for k in terms.values()])
         total |= mask
     return total
 
@@ -70,7 +74,7 @@ def bitwise(symbol: str, x: Index, y: Index) -> Index:
     """``x ^ y``, ``x & y`` or ``x | y``."""
     x, y = settled(x), settled(y)
     if isinstance(x, int) and isinstance(y, int):
-        return x ^ y if symbol == "^" else x & y if symbol == "&" else x | y
+        return BITWISE[symbol](x, y)
     if x == y:
         return 0 if symbol == "^" else x
     mine, others = possible_bits(x), possible_bits(y)
@@ -95,26 +99,19 @@ def bitwise(symbol: str, x: Index, y: Index) -> Index:
     return Bitwise(symbol, (*operands, constant)) if constant or symbol != "&" else 0
 
 
-def _flatten(symbol: str, x: Index, y: Index) -> tuple[list[Index], int]:
-    """The operands of both sides, sorted, and their constant: ``^`` cancels pairs, ``&`` and ``|`` drop copies."""
-    found: dict[Index, None] = {}
-    constant = -1 if symbol == "&" else 0
+def _flatten(symbol: str, x: Index, y: Index) -> tuple[list[Expr], int]:
+    """The operands of both sides, sorted, and their constant.  ``^`` cancels pairs, the others drop copies."""
+    found: dict[Expr, None] = {}
+    constant: int = -1 if symbol == "&" else 0
     for side in (x, y):
-        nested = isinstance(side, Bitwise) and side.symbol == symbol
-        for operand in side.operands if nested else (side,):
+        for operand in side.operands if isinstance(side, Bitwise) and side.symbol == symbol else (side,):
             if isinstance(operand, int):
-                constant = (
-                    constant ^ operand if symbol == "^" else constant & operand if symbol == "&" else constant | operand
-                )
+                constant = BITWISE[symbol](constant, operand)
             elif symbol == "^" and operand in found:
                 del found[operand]
             else:
                 found[operand] = None
-    return sorted(found, key=_order), constant
-
-
-def _order(x: Index) -> str:
-    return str(x) if isinstance(x, int) else x.order()
+    return sorted(found, key=Expr.order), constant
 
 
 def _with_constant(symbol: str, x: Index, c: int) -> Index:
@@ -137,22 +134,25 @@ def _with_constant(symbol: str, x: Index, c: int) -> Index:
 
 
 def _split(symbol: str, x: Index, y: Index, mine: int, others: int) -> Index | None:
-    """``(2**k*a + b) ^ (2**k*c + d) -> 2**k*(a ^ c) + (b ^ d)`` for b, d in [0, 2**k), where one of the
-    four is 0 but not both upper ones."""
+    """``(2**k*a + b) ^ (2**k*c + d) -> 2**k*(a ^ c) + (b ^ d)`` for b, d in ``[0, 2**k)``.
+
+    Worth it where one of the four is 0, but not both upper ones.
+    """
     places = {k & -k for side in (x, y) for k in terms_of(side).values()}
     places.update(1 << mask.bit_length() for mask in (mine, others) if mask > 0)
-    for place in sorted(places - {1}):
+    # Cuts with an upper part of 0, nearest to it first, then cuts with a lower one.
+    cuts = sorted(p for p in places if (0 <= mine < p) != (0 <= others < p))
+    cuts += sorted((p for p in places if p > 1 and (not mine % p or not others % p)), reverse=True)
+    for place in cuts:
         left, right = _halves(x, place, mine), _halves(y, place, others)
-        if left is None or right is None or left[0] == 0 == right[0]:
-            continue
-        if 0 in left or 0 in right:
+        if left is not None and right is not None:
             low = rules.bitwise(symbol, left[1], right[1])
             return rules.bitwise(symbol, left[0], right[0]) * place + low
     return None
 
 
 def _halves(x: Index, place: int, mask: int) -> tuple[Index, Index] | None:
-    """``(high, low)`` with ``x == place*high + low`` and low in ``[0, place)``, where the terms of `x` show them."""
+    """``(high, low)`` with ``x == place*high + low`` and low in ``[0, place)``, where the terms show them."""
     if isinstance(x, int):
         return divmod(x, place)
     if 0 <= mask < place:

@@ -1,7 +1,7 @@
 """`Expr` and its operators as users write them, and `Var`.
 
-What an operator *does* - the rules that simplify - stands in `polynomial`, `division` and `bits`, which enter their
-functions into `rules`; so no rule may be stated here.
+What an operator *does* - the rules that simplify - stands in `polynomial`, `division` and `bits`, which enter
+their functions into `rules`; so no rule may be stated here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,18 @@ class Rules:
     needs the operators; the table lets every module import only from the ones below it.
     """
 
-    __slots__ = ("add", "bitwise", "divide", "evaluate", "modulo", "multiply", "shift", "substitute", "text", "variables")
+    __slots__ = (
+        "add",
+        "bitwise",
+        "divide",
+        "evaluate",
+        "modulo",
+        "multiply",
+        "shift",
+        "substitute",
+        "text",
+        "variables",
+    )
 
     add: Callable[[Index, Index, int], Index]
     multiply: Callable[[Index, Index], Index]
@@ -44,23 +55,24 @@ class Rules:
 rules = Rules()
 
 
-def admit(x: Any, operation: str) -> Index:
+def admit(x: object, operation: str) -> Index:
     """`x` as an operand: an expression, or anything with ``__index__`` as an exact int.
 
     Bools, floats, arrays and everything else are refused, and sympy values are told the way in.
     """
-    if type(x) is int or isinstance(x, Expr):
+    if isinstance(x, Expr) or type(x) is int:
         return x
-    if not isinstance(x, bool) and type(x).__name__ != "bool_" and hasattr(type(x), "__index__"):
+    kind = type(x)
+    index = getattr(kind, "__index__", None)
+    if index is not None and not isinstance(x, bool) and kind.__name__ != "bool_":
         try:
-            return int(x.__index__())
+            return int(index(x))
         except TypeError:
             pass  # an array, say, has the method and refuses it
-    known = type(x).__module__.startswith("sympy")
     raise LayoutError(
         f"expression {operation}",
-        f"operands are integers and expressions, got {type(x).__name__} {x!r}",
-        "bring it in with from_sympy" if known else None,
+        f"operands are integers and expressions, got {kind.__name__} {x!r}",
+        "bring it in with from_sympy" if kind.__module__.startswith("sympy") else None,
     )
 
 
@@ -98,11 +110,16 @@ class Expr:
         raise NotImplementedError
 
     def order(self) -> str:
-        """A text that only equal expressions share, for sorting: variables first (``~`` follows all letters)."""
-        if self._order is None:
-            inner = [p.order() if isinstance(p, Expr) else str(p) for p in self.parts()]
-            _set(self, "_order", f"~{type(self).__name__}({' '.join(inner)})")
-        return self._order or ""
+        """A text that only equal expressions share, for sorting: variables first (``~`` follows letters)."""
+        found = self._order
+        if found is None:
+            found = self._spell()
+            _set(self, "_order", found)
+        return found
+
+    def _spell(self) -> str:
+        inner = [p.order() if isinstance(p, Expr) else str(p) for p in self.parts()]
+        return f"~{type(self).__name__}({' '.join(inner)})"
 
     def __hash__(self) -> int:
         return self._hash or 0
@@ -110,13 +127,18 @@ class Expr:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return type(self) is type(other) and hash(self) == hash(other) and self.parts() == other.parts()  # type: ignore[attr-defined]
+        return (
+            type(self) is type(other)
+            and isinstance(other, Expr)
+            and hash(self) == hash(other)
+            and self.parts() == other.parts()
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.parts()
 
     def __bool__(self) -> bool:
-        if self.lo is not None and self.lo > 0 or self.hi is not None and self.hi < 0:
+        if (self.lo is not None and self.lo > 0) or (self.hi is not None and self.hi < 0):
             return True
         raise LayoutError("expression truth", f"{self} may or may not be zero", "ask is_zero, equal or less")
 
@@ -169,10 +191,14 @@ class Expr:
         return rules.divide(admit(other, "//"), self)
 
     def __truediv__(self, other: object) -> NoReturn:
-        raise LayoutError("expression /", f"{self} / {other} need not be an integer", "use // or divide_exact")
+        raise LayoutError(
+            "expression /", f"{self} / {other} need not be an integer", "use // or divide_exact"
+        )
 
     def __rtruediv__(self, other: object) -> NoReturn:
-        raise LayoutError("expression /", f"{other} / {self} need not be an integer", "use // or divide_exact")
+        raise LayoutError(
+            "expression /", f"{other} / {self} need not be an integer", "use // or divide_exact"
+        )
 
     def __mod__(self, other: Index) -> Index:
         return rules.modulo(self, admit(other, "%"))
@@ -235,7 +261,8 @@ def settled(x: Index) -> Index:
     return x.lo if not isinstance(x, int) and x.lo is not None and x.lo == x.hi else x
 
 
-def birth(x: Expr, lo: int | None, hi: int | None, hashed: int | None) -> None:
+def seal(x: Expr, lo: int | None, hi: int | None, hashed: int | None) -> None:
+    """Set what every expression has; `hashed` is None where the hash is calculated when it is first needed."""
     _set(x, "lo", lo)
     _set(x, "hi", hi)
     _set(x, "_hash", hashed)
@@ -260,7 +287,8 @@ class Atom(Expr):
 class Var(Atom):
     """An integer variable with inclusive bounds; None leaves a side unbounded.
 
-    Two variables are equal when name and bounds are.  A name is a Python name, dots allowed (``threadIdx.x``).
+    Two variables are equal when name and bounds are.  A name is a Python name, dots allowed
+    (``threadIdx.x``).
 
     >>> Var("n", 1), Var("n", 1).lo, Var("n", 1).hi
     (n, 1, None)
@@ -280,12 +308,10 @@ class Var(Atom):
         if lo is not None and hi is not None and lo > hi:
             raise LayoutError("Var", f"{name!r} has no value: lo {lo} is above hi {hi}")
         _set(self, "name", name)
-        birth(self, lo, hi, hash((name, lo, hi)))
+        seal(self, lo, hi, hash((name, lo, hi)))
 
     def parts(self) -> tuple[str, int | None, int | None]:
         return self.name, self.lo, self.hi
 
-    def order(self) -> str:
+    def _spell(self) -> str:
         return f"{self.name} {self.lo} {self.hi}"
-
-

@@ -1,18 +1,29 @@
 """Floor division and remainder.
 
-Divisors are at least 1 (a negative one is turned around, one that may be zero is refused).  The rules for a constant
-divisor work on terms and are the hot path; those for a symbolic one ask for proofs by bounds.  Sums that undo a
-division are not recognized here but in `polynomial`.
+Divisors are at least 1: a negative one is turned around, one that may be zero is refused.  The rules for a
+constant divisor work on terms and are the hot path; those for a symbolic one ask for proofs by bounds.  Sums
+that undo a division are not recognized here but in `polynomial`.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from math import gcd
 
 from ..errors import LayoutError
-from .core import Expr, Index, bounds, rules, settled
-from .nodes import Bitwise, FloorDiv, Mod, Polynomial, interval
-from .polynomial import accumulate, divide_exact, from_terms, long_division, reunite, single, terms_of
+from .core import Expr, Index, Var, bounds, rules, settled
+from .nodes import BITWISE, Bitwise, FloorDiv, Mod, Polynomial, Shift, interval
+from .polynomial import (
+    accumulate,
+    divide_exact,
+    from_terms,
+    long_division,
+    product,
+    reunite,
+    single,
+    terms_of,
+    without,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +39,7 @@ def divide(x: Index, y: Index) -> Index:
         if isinstance(x, int):
             return x // y
         if isinstance(x, Polynomial):
-            return from_terms(quotient_terms(x.terms, y))
+            return from_terms(reunite(quotient_terms(x.terms, y)))
         if x.lo is not None and x.hi is not None and x.lo // y == x.hi // y:
             return x.lo // y
         return x if y == 1 else _divide_atom(x, y)
@@ -73,27 +84,30 @@ def _check_positive(x: Index, y: Expr, symbol: str) -> None:
 def quotient_terms(terms: Terms, c: int, canonical: bool = False) -> Terms:
     """The terms of ``terms // c``, for ``c >= 1``.
 
-    What `c` divides leaves the quotient; then a power of the rest cancels, where what doesn't take part can't
-    carry: ``(8*u + r) // 16 -> u // 2`` for r in [0, 8).  With `canonical`, coefficients inside a quotient end up in
-    ``[0, c)`` and remainders are taken to be absent; else they keep their sign, which gives better bounds.
+    What `c` divides leaves the quotient.  Then a common factor of `c` and some terms cancels, where the other
+    terms can't carry: ``(8*u + r) // 16 -> u // 2`` for r in ``[0, 8)``.  With `canonical`, coefficients inside a
+    quotient end up in ``[0, c)`` and remainders are taken to be absent; else they keep their sign, which gives
+    better bounds.
     """
     whole: Terms = {}
     rest: Terms = {}
     for mono, k in terms.items():
-        if k >= 0 or canonical or not mono:
-            q, r = divmod(k, c)
-        else:
-            q, r = -(-k // c), -(-k % c)
+        q, r = divmod(k, c) if k >= 0 or not mono else (-(-k // c), -(-k % c))
         if q:
             whole[mono] = q
         if r:
             rest[mono] = r
-    if not rest:
-        return whole
     constant = constant_quotient(rest, c)
     if constant is not None:
         accumulate(whole, {(): constant}, 1)
         return whole
+    if canonical:
+        accumulate(whole, {mono: 1 for mono, k in rest.items() if k < 0}, -1)
+        rest = {mono: k % c for mono, k in rest.items()}
+        constant = constant_quotient(rest, c)
+        if constant is not None:
+            accumulate(whole, {(): constant}, 1)
+            return whole
     for g in _common_factors(rest, c):
         high, low = _split(rest, g)
         carry = constant_quotient(low, g)
@@ -102,6 +116,8 @@ def quotient_terms(terms: Terms, c: int, canonical: bool = False) -> Terms:
             accumulate(whole, quotient_terms(high, c // g, canonical), 1)
             return whole
     inner = _nested_quotient(rest, c, canonical)
+    if inner is None:
+        inner = _mirrored_quotient(rest, c, canonical)
     accumulate(whole, {(FloorDiv(from_terms(rest), c),): 1} if inner is None else inner, 1)
     return whole
 
@@ -145,7 +161,7 @@ def _nested_quotient(rest: Terms, c: int, canonical: bool) -> Terms | None:
         if k == 1 and len(mono) == 1 and isinstance(x := mono[0], FloorDiv) and isinstance(x.divisor, int)
     ]
     if quotients and (lone or canonical):
-        a, inner = max(quotients, key=lambda found: (found[0], found[1].order()))
+        a, inner = min(quotients, key=lambda found: (found[0], found[1].order()))
         terms = {mono: a * k for mono, k in rest.items() if mono != (inner,)}
         accumulate(terms, terms_of(inner.dividend), 1)
         return quotient_terms(terms, a * c, canonical)
@@ -155,10 +171,35 @@ def _nested_quotient(rest: Terms, c: int, canonical: bool) -> Terms | None:
     return None
 
 
+def _mirrored_quotient(rest: Terms, c: int, canonical: bool) -> Terms | None:
+    """``-x // c -> -((x + c - 1) // c)``, so that rounding up has one form, and one with a C text.
+
+    Where all terms are negative; with `canonical`, where that is the way to nest or gives smaller coefficients.
+    """
+    if not canonical and any(mono and k > 0 for mono, k in rest.items()):
+        return None
+    mirror = {mono: -k % c for mono, k in rest.items() if mono}
+    if k := c - 1 - rest.get((), 0):
+        mirror[()] = k
+    if not canonical:
+        return {mono: -k for mono, k in quotient_terms(mirror, c).items()}
+    inner = _nested_quotient(mirror, c, canonical)
+    if inner is None and _in_order(rest) <= _in_order(mirror):
+        return None
+    result: Terms = {mono: 1 for mono in mirror if mono}
+    accumulate(result, {(FloorDiv(from_terms(mirror), c),): 1} if inner is None else inner, -1)
+    return result
+
+
+def _in_order(terms: Terms) -> tuple[list[tuple[list[str], int]], int]:
+    """The terms as something that can be compared, the constant last."""
+    return sorted(([x.order() for x in mono], k) for mono, k in terms.items() if mono), terms.get((), 0)
+
+
 def _divide_atom(x: Expr, c: Index) -> Index:
     if isinstance(x, FloorDiv):
         if isinstance(x.divisor, int) and isinstance(c, int):
-            return from_terms(quotient_terms(terms_of(x.dividend), x.divisor * c))
+            return from_terms(reunite(quotient_terms(terms_of(x.dividend), x.divisor * c)))
         if _positive(x.divisor * c):
             return x.dividend // (x.divisor * c)
     if isinstance(x, Mod):
@@ -173,13 +214,10 @@ def _divide_atom(x: Expr, c: Index) -> Index:
 
 
 def _through(symbol: str, operands: list[Index], ones: int) -> Index | None:
-    """A bit operation on operands that were shifted, or masked to `ones`; None where that made none of them drop out."""
+    """A bit operation on shifted operands, or on ones masked to `ones`; None where none of them drops out."""
     if 0 not in operands and (symbol == "^" or ones not in operands):
         return None
-    result = operands[0]
-    for operand in operands[1:]:
-        result = rules.bitwise(symbol, result, operand)
-    return result
+    return reduce(BITWISE[symbol], operands)
 
 
 def _modulo(x: Expr, c: int) -> Index:
@@ -187,13 +225,13 @@ def _modulo(x: Expr, c: int) -> Index:
         return x - x.lo // c * c
     if c == 1:
         return 0
+    if isinstance(x, Var | FloorDiv | Shift):
+        return Mod(x, c)
     rest: Terms = {}
     for mono, k in terms_of(x).items():
         r = k % c if k >= 0 or not mono else -(-k % c)
         if r:
             rest[mono] = r
-    if not rest:
-        return 0
     constant = constant_quotient(rest, c)
     if constant is not None:
         return from_terms(rest) - constant * c
@@ -227,8 +265,26 @@ def _positive(x: Index) -> bool:
 
 def _within(x: Index, y: Index) -> bool:
     """Whether ``0 <= x < y`` is proved."""
-    low, gap = bounds(x)[0], bounds(y - x)[0]
-    return low is not None and low >= 0 and gap is not None and gap >= 1
+    low = bounds(x)[0]
+    if low is None or low < 0:
+        return False
+    gap = lower_bound(y - x)
+    return gap is not None and gap >= 1
+
+
+def lower_bound(x: Index) -> int | None:
+    """A lower bound that also knows ``r <= n - 1`` for each remainder `r` by a symbolic `n`."""
+    lo = bounds(x)[0]
+    terms = dict(terms_of(x))
+    for mono, k in terms_of(x).items():
+        for r in mono if k < 0 else ():
+            rest = without(mono, (r,)) or ()
+            if isinstance(r, Mod) and isinstance(r.divisor, Expr) and _positive(from_terms({rest: 1})):
+                del terms[mono]
+                accumulate(terms, product({rest: k}, terms_of(r.divisor - 1)), 1)
+                break
+    other = interval(terms)[0]
+    return other if lo is None or other is None else max(lo, other)
 
 
 def _factors(x: Index, y: Expr) -> list[Index]:
@@ -238,7 +294,9 @@ def _factors(x: Index, y: Expr) -> list[Index]:
         return []
     found: dict[Index, None] = {}
     for mono, k in terms_of(x).items():
-        common = tuple(atom for atom in dict.fromkeys(divisor[0]) for _ in range(_times_in(atom, mono, divisor[0])))
+        common = tuple(
+            atom for atom in dict.fromkeys(divisor[0]) for _ in range(_times_in(atom, mono, divisor[0]))
+        )
         g = from_terms({common: gcd(k, divisor[1])})
         if g != 1 and _positive(g):
             found[g] = None

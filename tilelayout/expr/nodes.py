@@ -1,4 +1,4 @@
-"""What an expression is made of besides variables: quotients, remainders, bit operations, shifts, polynomials.
+"""What expressions are made of besides variables: quotients, remainders, bit operations, polynomials.
 
 Data only: parts, bounds, equality.  What the operators do, and so every rule, stands in the modules above.
 """
@@ -6,16 +6,25 @@ Data only: parts, bounds, equality.  What the operators do, and so every rule, s
 from __future__ import annotations
 
 from . import ranges
-from .core import Atom, Expr, Index, Var, birth, bounds, rules
+from .core import Atom, Expr, Index, Var, bounds, rules, seal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from .ranges import Range
 
     Monomial = tuple[Atom, ...]
     Terms = dict[Monomial, int]
 
 _set = object.__setattr__
+
+BITWISE: dict[str, Callable[[Any, Any], Any]] = {
+    "^": lambda a, b: a ^ b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+}
 
 
 class Division(Atom):
@@ -27,8 +36,33 @@ class Division(Atom):
     divisor: Index
     _partner: Index | None
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            type(self) is type(other)
+            and isinstance(other, Division)
+            and self._hash == other._hash
+            and self.divisor == other.divisor
+            and self.dividend == other.dividend
+        )
+
+    __hash__ = Expr.__hash__
+
     def parts(self) -> tuple[Index, Index]:
         return self.dividend, self.divisor
+
+    @property
+    def partner(self) -> Index:
+        """The remainder that belongs to a quotient, the quotient that belongs to a remainder."""
+        found = self._partner
+        if found is None:
+            found = self._find_partner()
+            _set(self, "_partner", found)
+        return found
+
+    def _find_partner(self) -> Index:
+        raise NotImplementedError
 
 
 class FloorDiv(Division):
@@ -41,16 +75,10 @@ class FloorDiv(Division):
         _set(self, "divisor", divisor)
         _set(self, "_partner", None)
         lo, hi = ranges.divide(bounds(dividend), bounds(divisor))
-        birth(self, lo, hi, hash(("//", dividend, divisor)))
+        seal(self, lo, hi, hash(("//", dividend, divisor)))
 
-    @property
-    def partner(self) -> Index:
-        """The remainder that belongs to this quotient."""
-        found = self._partner
-        if found is None:
-            found = self.dividend % self.divisor
-            _set(self, "_partner", found)
-        return found
+    def _find_partner(self) -> Index:
+        return self.dividend % self.divisor
 
 
 class Mod(Division):
@@ -63,16 +91,10 @@ class Mod(Division):
         _set(self, "divisor", divisor)
         _set(self, "_partner", None)
         lo, hi = ranges.modulo(bounds(dividend), bounds(divisor))
-        birth(self, lo, hi, hash(("%", dividend, divisor)))
+        seal(self, lo, hi, hash(("%", dividend, divisor)))
 
-    @property
-    def partner(self) -> Index:
-        """The quotient that belongs to this remainder."""
-        found = self._partner
-        if found is None:
-            found = self.dividend // self.divisor
-            _set(self, "_partner", found)
-        return found
+    def _find_partner(self) -> Index:
+        return self.dividend // self.divisor
 
 
 class Bitwise(Atom):
@@ -87,13 +109,14 @@ class Bitwise(Atom):
         _set(self, "symbol", symbol)
         _set(self, "operands", operands)
         lo, hi = ranges.bitwise(symbol, [bounds(x) for x in operands])
-        birth(self, lo, hi, hash((symbol, operands)))
+        seal(self, lo, hi, hash((symbol, operands)))
 
     def parts(self) -> tuple[str, tuple[Index, ...]]:
         return self.symbol, self.operands
 
-    def order(self) -> str:
-        return " ".join(["~" + self.symbol, *[x.order() if isinstance(x, Expr) else str(x) for x in self.operands]])
+    def _spell(self) -> str:
+        inner = [x.order() if isinstance(x, Expr) else str(x) for x in self.operands]
+        return f"~{self.symbol}({' '.join(inner)})"
 
 
 class Shift(Atom):
@@ -110,7 +133,7 @@ class Shift(Atom):
         _set(self, "operand", operand)
         _set(self, "count", count)
         lo, hi = ranges.shift(symbol, bounds(operand), bounds(count))
-        birth(self, lo, hi, hash((symbol, operand, count)))
+        seal(self, lo, hi, hash((symbol, operand, count)))
 
     def parts(self) -> tuple[str, Index, Expr]:
         return self.symbol, self.operand, self.count
@@ -129,21 +152,21 @@ class Polynomial(Expr):
     def __init__(self, terms: Terms) -> None:
         _set(self, "terms", terms)
         lo, hi = interval(terms)
-        birth(self, lo, hi, None)
+        seal(self, lo, hi, None)
 
     def parts(self) -> tuple[Terms]:
         return (self.terms,)
 
-    def order(self) -> str:
-        if self._order is None:
-            inner = sorted(" ".join([str(k), *[a.order() for a in mono]]) for mono, k in self.terms.items())
-            _set(self, "_order", "+".join(inner))
-        return self._order or ""
+    def _spell(self) -> str:
+        inner = sorted(" ".join([str(k), *[x.order() for x in mono]]) for mono, k in self.terms.items())
+        return f"~({'+'.join(inner)})"
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            _set(self, "_hash", hash(frozenset(self.terms.items())))
-        return self._hash or 0
+        found = self._hash
+        if found is None:
+            found = hash(frozenset(self.terms.items()))
+            _set(self, "_hash", found)
+        return found
 
 
 def interval(terms: Terms) -> Range:

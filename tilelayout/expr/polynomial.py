@@ -1,7 +1,7 @@
 """Sums and products: the polynomial normal form, and the sums in which quotients and remainders meet again.
 
 Terms with equal monomials are collected, so ``(n + 1)*4`` and ``4*n + 4`` are one value.  After that
-``c*(x // c) + x % c`` becomes ``x`` again, with its relatives; how ``//`` and ``%`` come about is not decided here.
+``c*(x // c) + x % c`` becomes ``x`` again, with its relatives.  How ``//`` and ``%`` simplify is not decided here.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from math import gcd
 
 from ..errors import LayoutError
 from .core import Atom, Expr, Index, admit, rules
-from .nodes import Division, FloorDiv, Mod, Polynomial
+from .nodes import Division, Mod, Polynomial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .nodes import Monomial, Terms
 
     Step = tuple[int, Terms, Terms]
+    Divisions = list[tuple[Division, Monomial, int]]
 
 
 def terms_of(x: Index) -> Terms:
@@ -126,25 +127,25 @@ def reunite(terms: Terms) -> Terms:
 
 def _step(terms: Terms) -> Step | None:
     """The first multiple ``k*found`` in a sum for which the shorter ``k*instead`` may stand."""
-    for mono, k in terms.items():
-        for atom in mono:
-            if isinstance(atom, Division):
-                rest = without(mono, (atom,)) or ()
-                step = _remainder(terms, atom, rest, k) if isinstance(atom, Mod) else None
-                if isinstance(atom, FloorDiv):
-                    step = _quotient(terms, atom, rest, k)
-                if step is not None:
-                    return step
+    divisions = [(x, mono, k) for mono, k in terms.items() for x in mono if isinstance(x, Division)]
+    for x, mono, k in divisions:
+        rest = (without(mono, (x,)) or ()) if len(mono) > 1 else ()
+        rule = _remainder if isinstance(x, Mod) else _quotient
+        step = rule(terms, divisions, x, rest, k)
+        if step is not None:
+            return step
     return None
 
 
-def _contains(terms: Terms, part: Terms, k: int) -> bool:
-    """Whether `terms` has `k` times each term of `part`; any constant can be split off."""
+def _has(terms: Terms, x: Index, rest: Monomial, k: int) -> bool:
+    """Whether `terms` has ``k*rest*x``; any constant of `x` can be split off."""
+    if isinstance(x, Atom):
+        return terms.get(merge(rest, (x,))) == k
     some = False
-    for mono, coefficient in part.items():
-        if mono:
+    for mono, coefficient in terms_of(x).items():
+        if mono or rest:
             some = True
-            if terms.get(mono) != k * coefficient:
+            if terms.get(merge(rest, mono)) != k * coefficient:
                 return False
     return some
 
@@ -155,47 +156,53 @@ def _difference(x: Terms, y: Terms) -> Terms:
     return terms
 
 
-def _remainder(terms: Terms, r: Mod, rest: Monomial, k: int) -> Step | None:
+def _remainder(terms: Terms, divisions: Divisions, r: Division, rest: Monomial, k: int) -> Step | None:
     """What the term ``k * rest * (x % c)`` can be part of."""
-    x, c = times_monomial(terms_of(r.dividend), rest), r.divisor
+    x, c = r.dividend, r.divisor
     own: Terms = {merge(rest, (r,)): 1}
-    if _contains(terms, x, -k):  # x - x % c -> c*(x // c)
-        multiple = times_monomial(terms_of(c * r.partner), rest)
-        return -k, _difference(x, own), multiple
-    others = [a for mono in terms for a in mono if isinstance(a, Division) and a is not r]
-    if not others:
+    if _has(terms, x, rest, -k):  # x - x % c -> c*(x // c)
+        found = _difference(times_monomial(terms_of(x), rest), own)
+        return -k, found, times_monomial(terms_of(c * r.partner), rest)
+    if len(divisions) == 1:
         return None
     q = r.partner
-    multiple = times_monomial(terms_of(c * q), rest)
-    if _contains(terms, multiple, k):  # c*(x // c) + x % c -> x
-        return k, {**multiple, **own}, x
-    for other in others:
-        if isinstance(other, Mod):
-            multiple = times_monomial(terms_of(c * other), rest)
-            if _contains(terms, multiple, k) and isinstance(ahead := other.dividend - q, int):
+    if isinstance(c, int) and isinstance(q, Atom):
+        whole = terms.get(merge(rest, (q,))) == k * c
+    else:
+        whole = _has(terms, c * q, rest, k)
+    if whole:  # c*(x // c) + x % c -> x
+        found = {**times_monomial(terms_of(c * q), rest), **own}
+        return k, found, times_monomial(terms_of(x), rest)
+    for other, _, share in divisions:
+        if isinstance(other, Mod) and other is not r and (not isinstance(c, int) or share == k * c):
+            multiple = c * other
+            if _has(terms, multiple, rest, k) and isinstance(ahead := other.dividend - q, int):
                 # c*((x // c + d) % b) + x % c -> (x + c*d) % (c*b)
-                merged = (r.dividend + c * ahead) % (c * other.divisor)
-                return k, {**multiple, **own}, times_monomial(terms_of(merged), rest)
+                merged = (x + c * ahead) % (c * other.divisor)
+                found = {**times_monomial(terms_of(multiple), rest), **own}
+                return k, found, times_monomial(terms_of(merged), rest)
     return None
 
 
-def _quotient(terms: Terms, q: FloorDiv, rest: Monomial, k: int) -> Step | None:
+def _quotient(terms: Terms, divisions: Divisions, q: Division, rest: Monomial, k: int) -> Step | None:
     """What the term ``k * rest * (x // c)`` can be part of."""
-    divisor = single(q.divisor)
-    if divisor is None:
+    divisor = ((), q.divisor) if isinstance(q.divisor, int) else single(q.divisor)
+    if divisor is None or k % divisor[1]:
         return None
     outer = without(rest, divisor[0])
-    if outer is None or k % divisor[1]:
+    if outer is None:
         return None
     k //= divisor[1]
-    x = times_monomial(terms_of(q.dividend), outer)
     own: Terms = {merge(rest, (q,)): divisor[1]}
-    if _contains(terms, x, -k):  # x - c*(x // c) -> x % c
-        return -k, _difference(x, own), times_monomial(terms_of(q.partner), outer)
-    if any(k == v or not v % k for mono, v in terms.items() if q not in mono):
-        remainder = times_monomial(terms_of(q.partner), outer)
-        if _contains(terms, remainder, k):  # c*(x // c) + x % c -> x, where x % c is no longer one remainder
-            return k, {**own, **remainder}, x
+    if _has(terms, q.dividend, outer, -k):  # x - c*(x // c) -> x % c
+        found = _difference(times_monomial(terms_of(q.dividend), outer), own)
+        return -k, found, times_monomial(terms_of(q.partner), outer)
+    if any(share == k for other, _, share in divisions if other is not q) and _has(
+        terms, q.partner, outer, k
+    ):
+        # c*(x // c) + x % c -> x, where x % c is no longer one remainder
+        found = {**own, **times_monomial(terms_of(q.partner), outer)}
+        return k, found, times_monomial(terms_of(q.dividend), outer)
     return None
 
 
@@ -209,8 +216,10 @@ def divide_exact(x: Index, y: Index) -> Index | None:
 
     >>> from tilelayout.expr import Var
     >>> n, m = Var("n", 1), Var("m", 1)
-    >>> divide_exact(6 * n * m + 4 * n, 2 * n), divide_exact(n * n - 1, n + 1), divide_exact(n + 1, 2)
-    (3*m + 2, n - 1, None)
+    >>> divide_exact(6 * n * m + 4 * n, 2 * n), divide_exact(n * n - 1, n + 1)
+    (3*m + 2, n - 1)
+    >>> divide_exact(n + 1, 2) is None
+    True
     """
     x, y = admit(x, "divide_exact"), admit(y, "divide_exact")
     if y == 0:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ..errors import LayoutError
 from .core import Expr, Index, Var, admit, bounds, rules
-from .division import quotient_terms
-from .nodes import Bitwise, FloorDiv, Mod, Polynomial, Shift, variables
+from .division import lower_bound, quotient_terms
+from .nodes import BITWISE, Bitwise, FloorDiv, Mod, Polynomial, Shift, variables
 from .polynomial import accumulate, content, from_terms, long_division, merge, product, single, terms_of
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from .nodes import Monomial, Terms
+    from .nodes import Terms
 
 INT64_LIMIT = 1 << 63
 
@@ -27,9 +27,9 @@ INT64_LIMIT = 1 << 63
 def evaluate(x: Index, env: Mapping[str, Any]) -> Any:
     """The value where each variable has the value that `env` gives its name.
 
-    Arrays of integers may be given instead of ints; they broadcast, and the result is an array: int64 where every
-    intermediate value fits, else of Python ints, so that nothing wraps.  A missing name and a value outside a
-    variable's bounds are refused, since simplification has relied on them.
+    Arrays of integers may be given instead of ints; they broadcast, and the result is an array: int64 where
+    every intermediate value fits, else of Python ints, so that nothing wraps.  A missing name and a value
+    outside a variable's bounds are refused, since simplification has relied on them.
 
     >>> i = Var("i", 0, 7)
     >>> evaluate(2 * i + i // 4, {"i": 5})
@@ -62,6 +62,8 @@ def _as_value(given: Any, v: Var) -> Any:
     kind = getattr(getattr(given, "dtype", None), "kind", "")
     if kind in ("i", "u", "O") and getattr(given, "ndim", 0):
         exact = given.astype(object)
+        if kind == "O" and not all(type(value) is int for value in exact.flat):
+            raise LayoutError("evaluate", f"the array for {v.name} has values that are not ints")
         if given.size:
             low, high = admit(exact.min(), "evaluate"), admit(exact.max(), "evaluate")
             _check_inside(v, (low, high), f"an array from {low} to {high}", "evaluate")
@@ -74,7 +76,9 @@ def _as_value(given: Any, v: Var) -> Any:
 
 def _check_inside(v: Var, given: tuple[Any, Any], shown: object, operation: str) -> None:
     low, high = given
-    if v.lo is not None and (low is None or low < v.lo) or v.hi is not None and (high is None or high > v.hi):
+    if (v.lo is not None and (low is None or low < v.lo)) or (
+        v.hi is not None and (high is None or high > v.hi)
+    ):
         ends = f"{'-inf' if v.lo is None else v.lo} to {'inf' if v.hi is None else v.hi}"
         raise LayoutError(operation, f"{v.name} is {shown}, outside its bounds {ends}")
 
@@ -120,8 +124,7 @@ def _rebuild(x: Index, memo: dict[Index, Any]) -> Any:
     elif isinstance(x, Bitwise):
         result = _rebuild(x.operands[0], memo)
         for operand in x.operands[1:]:
-            y = _rebuild(operand, memo)
-            result = result ^ y if x.symbol == "^" else result & y if x.symbol == "&" else result | y
+            result = BITWISE[x.symbol](result, _rebuild(operand, memo))
     elif isinstance(x, Var):
         result = x
     else:
@@ -173,7 +176,7 @@ def is_zero(x: Index) -> bool | None:
     x = admit(x, "is_zero")
     if isinstance(x, int):
         return x == 0
-    if x.lo is not None and x.lo > 0 or x.hi is not None and x.hi < 0:
+    if less(0, x) or less(x, 0):
         return False
     terms = _without_remainders(terms_of(x), {})
     if not terms:
@@ -182,7 +185,7 @@ def is_zero(x: Index) -> bool | None:
     if constant and (len(terms) == 1 or constant % content(terms, 0)):
         return False
     lo, hi = bounds(from_terms(terms))
-    return False if lo is not None and lo > 0 or hi is not None and hi < 0 else None
+    return False if (lo is not None and lo > 0) or (hi is not None and hi < 0) else None
 
 
 def equal(x: Index, y: Index) -> bool | None:
@@ -202,17 +205,18 @@ def less(x: Index, y: Index) -> bool | None:
     """True where ``x < y`` is proved to hold always, False where never, else None.
 
     >>> n = Var("n", 1)
-    >>> less(n - 1, n), less(n, n // 2), less(n, 4)
-    (True, None, None)
+    >>> less(n - 1, n), less(Var("i") % n, n), less(n, 1), less(n, 4)
+    (True, True, False, None)
     """
-    lo, hi = bounds(admit(y, "less") - admit(x, "less"))
-    return True if lo is not None and lo > 0 else False if hi is not None and hi <= 0 else None
+    x, y = admit(x, "less"), admit(y, "less")
+    gap, excess = lower_bound(y - x), lower_bound(x - y)
+    return True if gap is not None and gap > 0 else False if excess is not None and excess >= 0 else None
 
 
 def _without_remainders(terms: Terms, memo: dict[Expr, Terms]) -> Terms:
-    """Terms of the same value that proofs compare: ``x - c*(x // c)`` for ``x % c``, smallest coefficients in quotients.
+    """Terms of the same value with ``x - c*(x // c)`` for ``x % c``, and the smallest coefficients in quotients.
 
-    Bounds are worse there, and what is emitted would be longer: for comparing only.
+    More values are equal there, but bounds are worse and texts longer: for proofs only.
     """
     result: Terms = {}
     for mono, k in terms.items():

@@ -36,7 +36,7 @@ def power(x: Range, exponent: int) -> Range:
     """The powers with an exponent of at least 1; an even one has no negative value.
 
     >>> power((-3, 2), 2), power((-3, 2), 3)
-    ((0, 9), (-27, 12))
+    ((0, 9), (-27, 18))
     """
     result = x
     for _ in range(exponent - 1):
@@ -72,7 +72,7 @@ def modulo(x: Range, divisor: Range) -> Range:
     """
     lo, hi = x
     most = divisor[1]
-    if lo is None or lo < 0 or hi is None or most is not None and most - 1 < hi:
+    if lo is None or lo < 0 or hi is None or (most is not None and most - 1 < hi):
         hi = None if most is None else most - 1
     return 0, hi
 

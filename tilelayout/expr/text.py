@@ -1,6 +1,7 @@
 """Expressions as text: Python for reading, Python and C for emission.
 
-Only spelling is decided here.  The normal form has products, quotients and remainders; C gets shifts and masks back.
+Only spelling is decided here.  The normal form has products, quotients and remainders; C gets shifts and masks
+back.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 DIALECTS = ("python", "c")
 
 # How tightly an operator binds; Python and C agree on the order of these.
-_OR, _XOR, _AND, _SHIFT, _SUM, _PRODUCT, _UNARY, _NAME = range(8)
-_BITWISE = {"|": _OR, "^": _XOR, "&": _AND}
+_BITS, _SHIFT, _SUM, _PRODUCT, _UNARY, _NAME = range(6)
 
 C_LIMIT = 1 << 63
 
@@ -28,9 +28,9 @@ C_LIMIT = 1 << 63
 def render(x: Index, dialect: Dialect = "python") -> str:
     """The text of an expression in ``"python"`` or ``"c"`` (C, C++ and CUDA).
 
-    C divides towards zero, so ``//`` and ``%`` have a C form only where the operand is proved not to be negative;
-    powers of two are written as shifts and masks.  The text assumes signed variables of a type that holds the bounds of
-    every subexpression; a literal that no C type holds is refused.
+    C divides towards zero, so ``//`` and ``%`` have a C form only where the operand is proved not to be
+    negative; powers of two are written as shifts and masks.  The text assumes signed variables of a type that
+    holds the bounds of every subexpression; a literal that no C type holds is refused.
 
     >>> from tilelayout.expr import Var
     >>> lane = Var("lane", 0, 31)
@@ -40,7 +40,7 @@ def render(x: Index, dialect: Dialect = "python") -> str:
     '((lane + 3) >> 2) - 3'
     >>> render(Var("i", None) // 4, "c")
     Traceback (most recent call last):
-    tilelayout.errors.LayoutError: render: a floor division of a possibly negative value has no C form: i // 4, ...
+    tilelayout.errors.LayoutError: render: a floor division of a possibly negative value has no C form...
     """
     x = admit(x, "render")
     if dialect not in DIALECTS:
@@ -67,8 +67,7 @@ def _text(x: Index, c: bool) -> Text:
             _check_nonnegative(x, x.operand, "shift")
         return f"{_inner(x.operand, _SHIFT, c)} {x.symbol} {_inner(x.count, _SUM, c)}", _SHIFT
     if isinstance(x, Bitwise):
-        level = _BITWISE[x.symbol]
-        return f" {x.symbol} ".join([_inner(operand, level + 1, c) for operand in x.operands]), level
+        return f" {x.symbol} ".join([_inner(operand, _BITS, c) for operand in x.operands]), _BITS
     raise LayoutError("render", f"{type(x).__name__} has no text")
 
 
@@ -81,7 +80,8 @@ def _literal(x: int, c: bool) -> str:
 def _inner(x: Index, level: int, c: bool) -> str:
     """An operand, in parentheses where it binds less tightly than `level`.
 
-    Beside bit operations every compound operand gets them: few know how tightly those bind, and compilers warn.
+    Beside bit operations every compound operand gets them: few know how tightly those bind, and compilers
+    warn.
     """
     inner, own = _text(x, c)
     if level <= _SUM:
@@ -98,8 +98,11 @@ def _division(x: Division, c: bool) -> Text:
     if isinstance(x.divisor, int) and not x.divisor & x.divisor - 1:
         if quotient:
             return f"{_inner(x.dividend, _SHIFT, c)} >> {x.divisor.bit_length() - 1}", _SHIFT
-        return f"{_inner(x.dividend, _AND, c)} & {_literal(x.divisor - 1, c)}", _AND
-    return f"{_inner(x.dividend, _PRODUCT, c)} {'/' if quotient else '%'} {_inner(x.divisor, _UNARY, c)}", _PRODUCT
+        return f"{_inner(x.dividend, _BITS, c)} & {_literal(x.divisor - 1, c)}", _BITS
+    return (
+        f"{_inner(x.dividend, _PRODUCT, c)} {'/' if quotient else '%'} {_inner(x.divisor, _UNARY, c)}",
+        _PRODUCT,
+    )
 
 
 def _check_nonnegative(x: Expr, operand: Index, what: str) -> None:

@@ -1,0 +1,1 @@
+"""Axes, notation, evaluation, and one file for each operation on layouts."""
