@@ -66,7 +66,7 @@ def registered(primitive: str | None = None) -> tuple[Variant, ...]:
 
 @contextmanager
 def temporary_variants() -> Iterator[None]:
-    """Within the block, registrations are undone at its end; those built in and plugged in stay.  For tests and notebooks."""
+    """Undo the block's registrations at its end; variants built in and plugged in stay.  For tests and notebooks."""
     _dispatch.load_plugins()
     with _dispatch.temporary_variants():
         yield

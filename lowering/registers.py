@@ -12,7 +12,7 @@ from typing import Any
 
 from tilelayout import LayoutError, TileLayout
 from tilelayout.expr import Index, Var
-from tilelayout.parts import Iter, as_shape, product
+from tilelayout.parts import Iter, as_integer, as_shape, product
 
 LANE = Var("lane", 0, 31)
 WARP = Var("warp", 0, 31)
@@ -51,18 +51,21 @@ class RegisterView:
         found = register_file(self.layout, self.tile_shape).coordinates.get(slot)
         if found is None:
             raise LayoutError(f"{self.name}.local", f"slot {slot} is a gap of layout {self.layout}: no element is there")
-        values = {"lane": lane, "warp": warp}
-        if isinstance(lane, int) and isinstance(warp, int):
+        values = {
+            n: as_integer(x, f"{self.name}.local", n) if type(x).__module__ == "numpy" else x
+            for n, x in (("lane", lane), ("warp", warp))
+        }
+        if all(isinstance(x, int) for x in values.values()):
             return self._held(tuple([expr.evaluate(x, values) for x in found]), values)
         return tuple([expr.substitute(x, values) for x in found])
-
 
     def _held(self, element: tuple[int, ...], at: dict[str, int]) -> tuple[int, ...]:
         """`element` if that lane and warp hold it: a lane between or beyond the layout's lanes holds nothing."""
         moving = {it.axis for it in (*self.layout.shard, *self.layout.replica) if it.extent != 1}
         inside = all(0 <= x < n for x, n in zip(element, self.tile_shape, strict=True))
         for place in self.layout.owners(*element, shape=self.tile_shape) if inside else ():
-            if all(place.get(a, 0) == at["lane" if a == LANE_AXIS else "warp"] for a in moving & {LANE_AXIS, *WARP_AXES}):
+            held = moving & {LANE_AXIS, *WARP_AXES}
+            if all(place.get(a, 0) == at["lane" if a == LANE_AXIS else "warp"] for a in held):
                 return element
         raise LayoutError(
             f"{self.name}.local", f"lane {at['lane']} of warp {at['warp']} holds nothing there, in layout {self.layout}"
@@ -131,7 +134,9 @@ def register_file(layout: TileLayout, shape: tuple[int, ...]) -> RegisterFile:
     plain = layout.canonicalize()
     for it in (*plain.shard, *plain.replica):
         if it.extent != 1 and it.axis not in (LANE_AXIS, "m", *WARP_AXES):
-            raise LayoutError("local", f"iter {it.extent}:{it.stride} of {layout} is on axis {it.axis}, where no lane's registers are")
+            raise LayoutError(
+                "local", f"iter {it.extent}:{it.stride} of {layout} is on axis {it.axis}, where no lane's registers are"
+            )
         if type(it.extent) is not int or type(it.stride) is not int:
             raise LayoutError("local", f"iter {it.extent}:{it.stride} of {layout} is symbolic")
     grouped, seps = plain.group(shape)

@@ -6,8 +6,6 @@ Validation happens here or in the notation, once, at birth; the methods only pas
 
 from __future__ import annotations
 
-from . import axis as _axis
-from . import spec as _spec
 from .algebra import canonicalize as _canonicalize
 from .algebra import evaluate as _evaluate
 from .algebra import group as _group
@@ -16,9 +14,10 @@ from .algebra import permute as _permute
 from .algebra import slice as _slice
 from .algebra import tile as _tile
 from .axis import Axis
+from .axis import axis as known_axis
 from .errors import LayoutError
 from .parts import Iter, M, as_entries, as_integer, as_iters, as_shape, nonzero, product
-from .spec import Spec
+from .spec import Spec, parse, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ class TileLayout(_Fields):
             if not hasattr(offset, "items"):
                 raise LayoutError("TileLayout", f"offset must be a mapping axis -> integer, got {offset!r}")
             for name, value in offset.items():
-                known = _axis.axis(name)
+                known = known_axis(name)
                 checked[known] = as_integer(value, "TileLayout", f"offset on {known}")
         parts = (("the shard", shard), ("the replica", replica))
         iters = [tuple([_as_iter(it) for it in as_entries(part, "TileLayout", what)]) for what, part in parts]
@@ -111,7 +110,7 @@ class TileLayout(_Fields):
         >>> TileLayout.parse("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)] + 5 @ Axis.warpid)")
         TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 5 @ warpid)
         """
-        return cls(_spec.parse(text, symbols))
+        return cls(parse(text, symbols))
 
     # --- the value ------------------------------------------------------------------------------
 
@@ -157,7 +156,7 @@ class TileLayout(_Fields):
         return _unpickle, (self._shard, self._replica, dict(self._offset))
 
     def __str__(self) -> str:
-        return _spec.to_text(self._shard, self._replica, self._offset)
+        return to_text(self._shard, self._replica, self._offset)
 
     def __repr__(self) -> str:
         return f"TileLayout({self})"
@@ -183,7 +182,7 @@ class TileLayout(_Fields):
         >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 64).span("laneid")
         29
         """
-        return _tile.spans(self._shard, self._replica).get(_axis.axis(axis), 1)
+        return _tile.spans(self._shard, self._replica).get(known_axis(axis), 1)
 
     def apply(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> dict[Axis, Any]:
         """Axis -> value at a coordinate, the replica left out.
@@ -365,4 +364,4 @@ def _trusted(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: O
 
 
 def _unpickle(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> TileLayout:
-    return _trusted(shard, replica, {_axis.axis(a): v for a, v in offset.items()})
+    return _trusted(shard, replica, {known_axis(a): v for a, v in offset.items()})

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from . import axis as _axis
-from .axis import Axis
+from .axis import Axis, m
+from .axis import axis as known_axis
 from .errors import LayoutError
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Offset = dict[Axis, Integer]
     Parts = tuple[tuple[RawIter, ...], tuple[RawIter, ...], Offset]
 
-M: Final = _axis.m
+M: Final = m
 
 
 def as_integer(x: Any, operation: str, what: str) -> Integer:
@@ -90,7 +90,7 @@ class Iter(tuple["Integer", "Integer", Axis]):
     __slots__ = ()
 
     def __new__(cls, extent: Any, stride: Any, axis: Axis | str = M) -> Iter:
-        known = axis if type(axis) is Axis else _axis.axis(axis)
+        known = axis if type(axis) is Axis else known_axis(axis)
         return tuple.__new__(
             cls, (as_extent(extent, "Iter", "extent"), as_integer(stride, "Iter", "stride"), known)
         )
@@ -115,11 +115,6 @@ class Iter(tuple["Integer", "Integer", Axis]):
 
     def __reduce__(self) -> tuple[type[Iter], tuple[Integer, Integer, Axis]]:
         return Iter, (self[0], self[1], self[2])
-
-
-def trusted_iter(extent: Integer, stride: Integer, axis: Axis) -> Iter:
-    """An `Iter` of values that are known to be valid (calculated from valid ones)."""
-    return tuple.__new__(Iter, (extent, stride, axis))
 
 
 def as_iters(iters: Iterable[RawIter]) -> tuple[Iter, ...]:
@@ -151,7 +146,7 @@ def nonzero(offset: Offset) -> Offset:
 
 def as_shape(shape: Any, operation: str, what: str = "shape") -> tuple[Integer, ...]:
     """`shape` as a tuple of extents; one integer stands for a shape of one dimension."""
-    kind: type = type(shape)
+    kind: type[Any] = type(shape)
     if kind is tuple or kind is list:
         for n in shape:
             if type(n) is not int or n < 1:
@@ -172,7 +167,7 @@ def as_shape(shape: Any, operation: str, what: str = "shape") -> tuple[Integer, 
 
 def as_entries(x: Any, operation: str, what: str) -> tuple[Any, ...]:
     """The entries of a sequence whose own checks follow; refuses what has none or no order."""
-    kind: type = type(x)
+    kind: type[Any] = type(x)
     if kind is tuple:
         return x
     if hasattr(kind, "__iter__") and not issubclass(kind, (str, bytes, bytearray, set, frozenset, dict)):

@@ -199,9 +199,23 @@ def placement(tile: Tile, warp_axis: Axis | None) -> Placement:
     return Placement(element, warp, lane, slot)
 
 
+def _check_places(file: File, tile: Tile, at: Placement) -> None:
+    places = {"warp": at.warp, "lane": at.lane, "register slot": at.slot}
+    for (what, index), count in zip(places.items(), file.written.shape, strict=True):
+        low, high = index.min(), index.max()
+        if low < 0 or high >= count:
+            raise MachineError(
+                f"tile {tile.name}: layout {tile.layout} reaches {what} {low} to {high}, there are {count}"
+            )
+
+
 def fill(file: File, tile: Tile, array: Any, warp_axis: Axis | None) -> None:
-    """Put an array's elements into the registers that the tile's layout names."""
+    """Put an array's elements into the registers that the tile's layout names.
+
+    Errors: MachineError for a warp, lane or register that is not there.
+    """
     at = placement(tile, warp_axis)
+    _check_places(file, tile, at)
     raw = np.dtype(f"u{array.dtype.itemsize}")
     file.words.view(raw)[at.warp, at.lane, at.slot] = array.ravel().view(raw)[at.element]
     file.written[at.warp, at.lane, at.slot] = True
@@ -210,6 +224,7 @@ def fill(file: File, tile: Tile, array: Any, warp_axis: Axis | None) -> None:
 def collect(file: File, tile: Tile, warp_axis: Axis | None) -> Any:
     """The array that the registers hold; elements that hold nothing come out as all ones (NaN)."""
     at = placement(tile, warp_axis)
+    _check_places(file, tile, at)
     element = dtype(tile.dtype).numpy
     raw = np.dtype(f"u{element.itemsize}")
     out = np.full(int(np.prod(tile.shape)), np.iinfo(raw).max, raw)

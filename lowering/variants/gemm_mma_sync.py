@@ -184,8 +184,6 @@ def check_view(role: str, view: View, packed: int) -> None:
     if len(set(slots)) != len(slots):
         steps = ", ".join(f"{name} {n}:{s}" for name, n, s in zip(names[role], view.shape, view.strides, strict=False))
         fail(f"{role}: register strides collide ({steps}): two elements of a lane share a register")
-    if min(slots) < 0:
-        fail(f"{role}: strides and offset reach register slot {min(slots)}")
 
 
 # --- the nest -----------------------------------------------------------------------------------

@@ -116,10 +116,10 @@ def take_apart(role: str, region: TileRegion, names: str) -> Operand:
     dims = {
         name: tuple([it for it in grouped.shard[seps[d] : seps[d + 1]] if it.extent != 1]) for d, name in enumerate(names)
     }
-    values = [*sliced.offset.values(), *[x for it in (*grouped.shard, *sliced.replica) for x in (it.extent, it.stride)]]
-    for x in values:
+    iters = (*grouped.shard, *sliced.replica)
+    for x in (*sliced.offset.values(), *[x for it in iters for x in (it.extent, it.stride)]):
         if type(x) is not int:
-            fail(f"{role} ({region}): layout {sliced} has a symbolic value {x}; extents, strides and offsets must be numbers")
+            fail(f"{role} ({region}): layout {sliced} has a symbolic value {x}; all of a layout must be numbers")
     return Operand(role, dims, sliced.replica, dict(sliced.offset))
 
 
@@ -139,9 +139,8 @@ def check_axes(operand: Operand, lane: Axis, warp: Axis | None) -> None:
 
 
 def check_tile(role: str, region: TileRegion, lane: Axis, warp: Axis | None, warps: int) -> None:
-    """The rest of a region's tile comes and goes with it: it too is in this scope's lanes and warps, one element a register.
-
-    What is asked of the region itself follows from the fit.
+    """The rest of a region's tile comes and goes with it: it too lies in the scope's lanes and warps, one element a
+    register.  What is asked of the region itself follows from the fit.
     """
     if region.is_full:
         return
@@ -150,7 +149,8 @@ def check_tile(role: str, region: TileRegion, lane: Axis, warp: Axis | None, war
     held = {lane: 32} | ({warp: warps} if warp else {})
     for it in (*layout.shard, *layout.replica):
         if it.extent != 1 and it.axis != "m" and it.axis not in held:
-            fail(f"{name} is spread over axis {it.axis}, of which {'a warp has' if warp is None else 'the scope has'} one")
+            who = "a warp has" if warp is None else "the scope has"
+            fail(f"{name} is spread over axis {it.axis}, of which {who} one")
     for a, count in held.items():
         steps = [(it.extent - 1) * it.stride for it in (*layout.shard, *layout.replica) if it.axis == a]
         low, high = (layout.offset.get(a, 0) + sum(f(0, x) for x in steps) for f in (min, max))

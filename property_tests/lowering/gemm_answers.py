@@ -61,7 +61,9 @@ def run(lowered: Lowered, arrays: dict[str, Any]) -> Any:
     return lowered.run(**given)
 
 
-def check(call: GemmCall, scope: str = "warp", launch: int | None = None, target: str = "sm_80", seed: int = 0) -> Lowered:
+def check(
+    call: GemmCall, scope: str = "warp", launch: int | None = None, target: str = "sm_80", seed: int = 0
+) -> Lowered:
     """Lower, run on small integers, and demand every bit."""
     lowered = lower(call, target=target, scope=scope, launch=launch)
     arrays = arrays_of(call, np.random.default_rng(seed))
@@ -75,7 +77,9 @@ def check(call: GemmCall, scope: str = "warp", launch: int | None = None, target
     return lowered
 
 
-def refusal(call: Any, scope: str = "warp", launch: int | None = None, target: str = "sm_80", **more: Any) -> str:
+def refusal(
+    call: Any, scope: str = "warp", launch: int | None = None, target: str = "sm_80", **more: Any
+) -> str:
     """The text of the DispatchError that lowering raises, on one line; a variant must decline, not stumble."""
     with pytest.raises(DispatchError) as error:
         lower(call, target=target, scope=scope, launch=launch, **more)

@@ -138,7 +138,7 @@ class _Bracket:
 
 
 def _listed(x: Any) -> tuple[Any, ...]:
-    kind: type = type(x)
+    kind: type[Any] = type(x)
     return x if kind is tuple else tuple(x) if kind is list else (x,)
 
 
