@@ -40,8 +40,8 @@ format: $(VENV)/.installed-dev ## format the code and fix what ruff can fix
 	$(PY) -m ruff check --fix-only
 	$(PY) -m ruff format
 
-bench: $(VENV)/.installed $(ORACLES)/.installed ## run the measurements of the algebra, beside TVM's
-	$(PY) -m benchmarks.algebra
+bench: $(VENV)/.installed $(ORACLES)/.installed ## run the measurements, beside TVM's where it has the same
+	for name in algebra lowering startup compile; do $(PY) -m benchmarks.$$name || exit 1; done
 
 clean: ## remove what these targets made, environments included
 	rm -rf $(VENV) $(ORACLES) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,12 +8,14 @@ axis is a name here too.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .axis import F, P, Axis, Bank, TCol, TLane, axes, axis, bx, by, bz, cbx, cby, cbz, laneid, m, pid
+    from .axis import F, P, Axis, Bank, TCol, TLane, axes, bx, by, bz, cbx, cby, cbz, laneid, m, pid
     from .axis import register_axis, tid_in_wg, tx, warpid, wgid, wid_in_wg
     from .errors import LayoutError, Undecided
     from .layout import TileLayout
     from .parts import Iter
     from .spec import R, S
+    from .swizzle import Swizzle, XorMap
+    from .swizzled import SwizzledLayout
 
 __version__ = "0.1.0"
 
@@ -23,16 +25,19 @@ _HOMES = {
     "LayoutError": "errors",
     "R": "spec",
     "S": "spec",
+    "Swizzle": "swizzle",
+    "SwizzledLayout": "swizzled",
     "TileLayout": "layout",
     "Undecided": "errors",
+    "XorMap": "swizzle",
     "axes": "axis",
     "register_axis": "axis",
 }
 
 __all__ = [
-    "Axis", "Bank", "F", "Iter", "LayoutError", "P", "R", "S", "TCol", "TLane", "TileLayout", "Undecided", "axes",
-    "bx", "by", "bz", "cbx", "cby", "cbz", "laneid", "m", "pid", "register_axis", "tid_in_wg", "tx", "warpid", "wgid",
-    "wid_in_wg",
+    "Axis", "Bank", "F", "Iter", "LayoutError", "P", "R", "S", "Swizzle", "SwizzledLayout", "TCol", "TLane",
+    "TileLayout", "Undecided", "XorMap", "axes", "bx", "by", "bz", "cbx", "cby", "cbz", "laneid", "m", "pid",
+    "register_axis", "tid_in_wg", "tx", "warpid", "wgid", "wid_in_wg",
 ]  # fmt: skip
 
 

@@ -201,7 +201,8 @@ def register_axis(name: str, kind: Kind) -> Axis:
     Errors: LayoutError for a name that is not an identifier or is taken by the notation, for an
     unknown kind, and for a known axis of another kind.
     """
-    if not isinstance(name, str) or not name.isascii() or not name.isidentifier():
+    named = isinstance(name, str)  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+    if not named or not name.isascii() or not name.isidentifier():
         raise LayoutError("register_axis", f"{name!r} is not an identifier in ASCII")
     if name in _TAKEN:
         raise LayoutError("register_axis", f"{name!r} is a word of the notation or of Python")
@@ -228,7 +229,8 @@ def axis(name: str) -> Axis:
     Traceback (most recent call last):
     tilelayout.errors.LayoutError: axis: unknown axis 'lanid', did you mean 'laneid'? (remedy: ...)
     """
-    known = _registry.get(name) if isinstance(name, str) else None
+    named = isinstance(name, str)  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may be untyped
+    known = _registry.get(name) if named else None
     if known is None:
         raise LayoutError(
             "axis",
@@ -255,17 +257,32 @@ pid = register_axis("pid", "device")
 
 
 class Fusion(tuple["Axis", "Axis", "Axis", int]):
-    """One row of the hierarchy: ``whole = count * outer + inner`` with ``0 <= inner < count``."""
+    """One row of the hierarchy: ``whole = per_outer * outer + inner`` with ``0 <= inner < per_outer``."""
 
     __slots__ = ()
 
-    def __new__(cls, whole: Axis, outer: Axis, inner: Axis, count: int) -> Fusion:
-        return tuple.__new__(cls, (whole, outer, inner, count))
+    def __new__(cls, whole: Axis, outer: Axis, inner: Axis, per_outer: int) -> Fusion:
+        return super().__new__(cls, (whole, outer, inner, per_outer))
 
-    whole = property(lambda self: self[0])
-    outer = property(lambda self: self[1])
-    inner = property(lambda self: self[2])
-    count = property(lambda self: self[3])
+    @property
+    def whole(self) -> Axis:
+        """The axis that the other two make up."""
+        return self[0]
+
+    @property
+    def outer(self) -> Axis:
+        """The slower of the two."""
+        return self[1]
+
+    @property
+    def inner(self) -> Axis:
+        """The faster of the two."""
+        return self[2]
+
+    @property
+    def per_outer(self) -> int:
+        """How many inner places one outer place has."""
+        return self[3]
 
 
 THREAD_HIERARCHY: Final = (

@@ -271,7 +271,7 @@ class TileLayout(_Fields):
         >>> TileLayout(S[4:1]).tile(TileLayout(S[2 : 1 @ warpid]), (2,), (4,))
         TileLayout(S[(2, 4) : (1 @ warpid, 1)])
         """
-        if not isinstance(outer, TileLayout):
+        if not isinstance(outer, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             raise LayoutError("tile", f"outer must be a TileLayout, got {type(outer).__name__}")
         return _trusted(
             *_tile.tile(

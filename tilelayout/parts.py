@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any, Final
 
-    import sympy
+    import sympy  # pyright: ignore[reportMissingTypeStubs]  # it ships none
 
     Integer = int | sympy.Expr
     RawIter = tuple[Integer, Integer, Axis]  # an Iter is one too
@@ -70,7 +70,7 @@ def as_extent(x: Any, operation: str, what: str) -> Integer:
     if type(n) is int:
         if n < 1:
             raise LayoutError(operation, f"{what} must be at least 1, got {n}")
-    elif n.is_positive is not True:
+    elif n.is_positive is not True:  # type: ignore[union-attr]  # symbolic, then
         raise LayoutError(
             operation, f"{what} {n} is not known to be positive", "declare it with positive=True"
         )
@@ -91,7 +91,7 @@ class Iter(tuple["Integer", "Integer", Axis]):
 
     def __new__(cls, extent: Any, stride: Any, axis: Axis | str = M) -> Iter:
         known = axis if type(axis) is Axis else known_axis(axis)
-        return tuple.__new__(
+        return super().__new__(
             cls, (as_extent(extent, "Iter", "extent"), as_integer(stride, "Iter", "stride"), known)
         )
 
@@ -117,9 +117,12 @@ class Iter(tuple["Integer", "Integer", Axis]):
         return Iter, (self[0], self[1], self[2])
 
 
+_MAKE: Any = tuple.__dict__["__new__"]
+
+
 def as_iters(iters: Iterable[RawIter]) -> tuple[Iter, ...]:
     """Iters as users hold them."""
-    return tuple([tuple.__new__(Iter, it) for it in iters])
+    return tuple([_MAKE(Iter, it) for it in iters])  # the values are known to be valid
 
 
 UNIT: Final[RawIter] = (1, 0, M)
@@ -146,7 +149,7 @@ def nonzero(offset: Offset) -> Offset:
 
 def as_shape(shape: Any, operation: str, what: str = "shape") -> tuple[Integer, ...]:
     """`shape` as a tuple of extents; one integer stands for a shape of one dimension."""
-    kind: type[Any] = type(shape)
+    kind = shape.__class__
     if kind is tuple or kind is list:
         for n in shape:
             if type(n) is not int or n < 1:
@@ -167,7 +170,7 @@ def as_shape(shape: Any, operation: str, what: str = "shape") -> tuple[Integer, 
 
 def as_entries(x: Any, operation: str, what: str) -> tuple[Any, ...]:
     """The entries of a sequence whose own checks follow; refuses what has none or no order."""
-    kind: type[Any] = type(x)
+    kind = x.__class__
     if kind is tuple:
         return x
     if hasattr(kind, "__iter__") and not issubclass(kind, (str, bytes, bytearray, set, frozenset, dict)):

@@ -121,6 +121,8 @@ def _place(
             f"step {number}, {step_text(step)}: touches elements {index.min()} to {index.max() + count - 1} of "
             f"{address.buffer.name}, which has {store.data.size}"
         )
+    if (index % count).any():
+        raise MachineError(f"step {number}, {step_text(step)}: an address in {address.buffer.name} is no multiple of 4 bytes")
     for i in range(count):
         if stores:
             store.written[index + i] = True

@@ -138,7 +138,7 @@ def test_a_race_to_register_has_one_winner() -> None:
 
 
 def test_the_hierarchy_is_as_the_model_says() -> None:
-    rows = {(row.whole.name, row.count, row.outer.name, row.inner.name) for row in THREAD_HIERARCHY}
+    rows = {(row.whole.name, row.per_outer, row.outer.name, row.inner.name) for row in THREAD_HIERARCHY}
     assert rows == {
         ("tx", 32, "warpid", "laneid"),
         ("tid_in_wg", 32, "wid_in_wg", "laneid"),

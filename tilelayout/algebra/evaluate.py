@@ -307,7 +307,7 @@ def _apply_symbolic(
     for d, (c, n) in enumerate(zip(lifted, dims, strict=True)):
         if type(c) is int and (c < 0 or (type(n) is int and c >= n)):
             raise LayoutError("apply", f"coordinate {c} of dimension {d} is outside [0, {n})")
-    digits = lifted
+    digits: list[Any] = lifted
     if not per_iter:
         flat: Any = 0
         for c, n in zip(lifted, dims, strict=True):

@@ -53,7 +53,7 @@ def slice_layout(parts: Parts, shape: tuple[Integer, ...], region: Any) -> Parts
     for d, bounds in enumerate(entries):
         begin, length = check_range(bounds, shape[d], d)
         iters = grouped[seps[d] : seps[d + 1]]
-        whole: bool = begin == 0 and same(length, shape[d])
+        whole = same(begin, 0) and same(length, shape[d])
         out += iters if whole else slice_dimension(iters, begin, length, base, d)
     return tuple(out), replica, nonzero(base)
 
@@ -108,7 +108,7 @@ def joined(ranges: list[Range]) -> list[Range]:
     for extent, begin, length, name in reversed(ranges):
         if out:
             inner, inner_begin, inner_length, inner_name = out[-1]
-            whole: bool = inner_begin == 0 and same(inner_length, inner)
+            whole = same(inner_begin, 0) and same(inner_length, inner)
             if whole or length == 1:
                 out[-1] = (
                     extent * inner,

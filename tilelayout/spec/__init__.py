@@ -138,7 +138,7 @@ class _Bracket:
 
 
 def _listed(x: Any) -> tuple[Any, ...]:
-    kind: type[Any] = type(x)
+    kind = x.__class__
     return x if kind is tuple else tuple(x) if kind is list else (x,)
 
 
@@ -188,7 +188,7 @@ def parse(text: str, symbols: Mapping[str, Any] | None = None) -> Spec:
     >>> parse("S[8:4@laneid] + 1@laneid + 2@warpid + 64")
     S[8 : 4 @ laneid] + 1 @ laneid + 2 @ warpid + 64
     """
-    if not isinstance(text, str):
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
         raise LayoutError("parse", f"text is expected, got {type(text).__name__}")
     from .parser import Parser  # not needed to build a layout
 
