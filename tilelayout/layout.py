@@ -16,7 +16,9 @@ from .algebra import tile as _tile
 from .axis import Axis
 from .axis import axis as known_axis
 from .errors import LayoutError
+from .functions import Functions
 from .parts import Iter, M, as_entries, as_integer, as_iters, as_shape, nonzero, product
+from .questions import Questions
 from .spec import Spec, parse, to_text
 
 TYPE_CHECKING = False
@@ -49,7 +51,7 @@ class _Fields:
     _plan: _evaluate.Plan | None
 
 
-class TileLayout(_Fields):
+class TileLayout(_Fields, Functions, Questions):
     """Where each element of a logical tensor lives: the set of places of every flat index.
 
     ``TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 4 @ warpid] + 5 @ warpid)``
@@ -335,6 +337,11 @@ class TileLayout(_Fields):
 
     def _parts(self) -> Parts:
         return self._shard, self._replica, self._offset
+
+    @staticmethod
+    def _made(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> TileLayout:
+        """A layout of parts that are known to be valid, for the methods that are written elsewhere."""
+        return _trusted(shard, replica, offset)
 
 
 def _as_iter(it: Any) -> RawIter:
