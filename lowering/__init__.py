@@ -1,9 +1,9 @@
 """Lowering of tile primitives on layouts to tensor-core instructions.
 
-    from lowering import Tile, gemm, lower
+from lowering import Tile, gemm, lower
 
-    lowered = lower(gemm(D, A, B, D), target="sm_80", scope="warp")
-    print(lowered)
+lowered = lower(gemm(D, A, B, D), target="sm_80", scope="warp")
+print(lowered)
 """
 
 from typing import TYPE_CHECKING, Any

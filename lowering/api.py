@@ -52,7 +52,9 @@ def lower(
     """
     where = context(_target(target), scope, launch, active, config)
     if not hasattr(call, "primitive") or not hasattr(call, "operands"):
-        raise DispatchError(f"lower takes an unresolved call such as gemm(D, A, B, C), got {type(call).__name__}")
+        raise DispatchError(
+            f"lower takes an unresolved call such as gemm(D, A, B, C), got {type(call).__name__}"
+        )
     _dispatch.load_plugins()
     variant, program, declined = _dispatch.dispatch(call, where, forced=dispatch)
     return Lowered(call, where, variant, program, declined)
@@ -76,7 +78,7 @@ def temporary_variants() -> Iterator[None]:
 class Lowered:
     """A call with the program that carries it out.
 
-    ``print(lowered)`` shows the unrolled nest.  Everything else is made when it is first asked for: ``ptx`` and ``cuda``
+    ``print(lowered)`` shows the unrolled nest.  The rest is made when it is first asked for: ``ptx`` and ``cuda``
     text, ``cubin``, ``device_function`` for numba.cuda, ``run`` on the reference machine, ``launch`` on the GPU.
     """
 
@@ -100,11 +102,16 @@ class Lowered:
         return str(self.program)
 
     def __repr__(self) -> str:
-        return f"<Lowered {self.call} by {self.variant} for {self.context.target} at {self.context.scope} scope>"
+        return (
+            f"<Lowered {self.call} by {self.variant} for {self.context.target} at {self.context.scope} scope>"
+        )
 
     def explain(self) -> str:
         """What was chosen, and why the others declined."""
-        lines = [f"{self.call}", f"  chosen: {self.variant} (priority {self.chosen.priority}): {', '.join(self.instructions)}"]
+        lines = [
+            f"{self.call}",
+            f"  chosen: {self.variant} (priority {self.chosen.priority}): {', '.join(self.instructions)}",
+        ]
         if self.declined:
             lines.append(declined_table(self.declined))
         else:

@@ -38,14 +38,18 @@ def article() -> Example:
     D = Tile("D", (16, 8), "float32", D_FRAG)
     A = Tile("A", (16, 16), "float16", A_FRAG)
     B = Tile("B", (16, 8), "float16", B_FRAG)
-    return Example("One warp, one instruction: D[16, 8] = A[16, 16] @ B[16, 8], f16", gemm(D, A, B, D), "warp")
+    return Example(
+        "One warp, one instruction: D[16, 8] = A[16, 16] @ B[16, 8], f16", gemm(D, A, B, D), "warp"
+    )
 
 
 def several_atoms() -> Example:
     D = Tile("D", (64, 48), "float32", D_FRAG.tile_to((64, 48), (16, 8)))
     A = Tile("A", (64, 80), "bfloat16", A_FRAG.tile_to((64, 80), (16, 16)))
     B = Tile("B", (80, 48), "bfloat16", B_FRAG.tile_to((80, 48), (16, 8)))
-    return Example("One warp, 120 atoms: D[64, 48] += A[64, 80] @ B[80, 48], bf16", gemm(D, A, B, D, beta=1.0), "warp")
+    return Example(
+        "One warp, 120 atoms: D[64, 48] += A[64, 80] @ B[80, 48], bf16", gemm(D, A, B, D, beta=1.0), "warp"
+    )
 
 
 def four_warps() -> Example:
@@ -56,14 +60,20 @@ def four_warps() -> Example:
     d = spread(spread(d, (32, 32), 1, 2, "warpid"), (32, 64), 0, 2, "warpid")
     a = spread(replicated(a, 2, "warpid"), (32, 32), 0, 2, "warpid")
     b = replicated(spread(b, (32, 32), 1, 2, "warpid"), 2, "warpid")
-    D, A, B = Tile("D", (64, 64), "float32", d), Tile("A", (64, 32), "float16", a), Tile("B", (32, 64), "float16", b)
+    D, A, B = (
+        Tile("D", (64, 64), "float32", d),
+        Tile("A", (64, 32), "float16", a),
+        Tile("B", (32, 64), "float16", b),
+    )
     return Example("Four warps, 2 x 2: D[64, 64] = A[64, 32] @ B[32, 64], f16", gemm(D, A, B, D), "cta", 128)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lowering.demo", description=__doc__.split("\n")[0])
     parser.add_argument("--target", default="sm_90a", help="architecture to lower for (default: sm_90a)")
-    parser.add_argument("--cpu", action="store_true", help="run on the reference machine even where there is a GPU")
+    parser.add_argument(
+        "--cpu", action="store_true", help="run on the reference machine even where there is a GPU"
+    )
     options = parser.parse_args(arguments)
     gpu = None if options.cpu else gpu_name()
     print(f"running on: {gpu or 'the reference machine (CPU)'}\n")
@@ -146,7 +156,9 @@ def shortened(text: str, lines: int) -> str:
     all_lines = text.splitlines()
     if len(all_lines) <= lines:
         return text
-    return "\n".join([*all_lines[:lines], f"  ... {len(all_lines) - lines} more lines: print(lowered) shows all"])
+    return "\n".join(
+        [*all_lines[:lines], f"  ... {len(all_lines) - lines} more lines: print(lowered) shows all"]
+    )
 
 
 def indent(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tilelayout.errors import nearest
 
-from .errors import DispatchError, DispatchFail, PluginError, fail
+from .errors import DispatchError, DispatchFail, PluginError
 from .program import Program
 from .scope import Context
 
@@ -162,7 +162,8 @@ _complete = False
 def load_plugins() -> None:
     """Load each entry point of the group, once a process, in order of name.
 
-    Errors: PluginError when one cannot be loaded, naming it, its distribution and the cause; nothing it registered stays.
+    Errors: PluginError when one cannot be loaded, naming it, its distribution and the cause; nothing that it
+    registered stays.
     Set TILELAYOUT_NO_PLUGINS=1 to leave plug-ins out.
     """
     global _complete
@@ -183,7 +184,8 @@ def load_plugins() -> None:
             REGISTRY.restore(state)
             distribution = point.dist.name if point.dist else "an unknown distribution"
             raise PluginError(
-                f"plug-in {point.name!r} ({point.value}) of {distribution} does not load: {type(error).__name__}: {error} "
+                f"plug-in {point.name!r} ({point.value}) of {distribution} does not load: "
+                f"{type(error).__name__}: {error} "
                 f"(remedy: mend or uninstall it, or set {OFF_SWITCH}=1 to go without plug-ins)"
             ) from error
         _loaded.add(key)
@@ -206,7 +208,9 @@ def dispatch(
     candidates = REGISTRY.variants(call.primitive, platform)
     if not candidates:
         known = sorted({v.primitive for v in REGISTRY.variants(platform=platform)})
-        raise DispatchError(f"no variant is registered for primitive {call.primitive!r}, {nearest(call.primitive, known)}")
+        raise DispatchError(
+            f"no variant is registered for primitive {call.primitive!r}, {nearest(call.primitive, known)}"
+        )
     if forced is not None:
         names = [v.name for v in candidates]
         if forced not in names:
@@ -233,12 +237,12 @@ def attempt(variant: Variant, call: Any, context: Context) -> Program | tuple[st
         result: Any = variant.function(call, context)
     except DispatchFail as reason:
         return (str(reason) or "declined without a reason",)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # somebody else's code: shown, and the search goes on
         return (f"unexpected {type(error).__name__} in {variant.provider}: {error}",)
     if not isinstance(result, Program):
         raise DispatchError(
-            f"variant {variant.name!r} of {variant.primitive} ({variant.provider}) returned {result!r}: a variant returns a "
-            f"Program or declines with fail(reason)"
+            f"variant {variant.name!r} of {variant.primitive} ({variant.provider}) returned {result!r}: "
+            f"a variant returns a Program or declines with fail(reason)"
         )
     return result
 
@@ -248,7 +252,7 @@ def _failing(p: Predicate, call: Any, context: Context) -> str | None:
         verdict = p.check(call, context)
     except DispatchFail as reason:
         verdict = str(reason)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # the same
         return f"{p.name}: unexpected {type(error).__name__}: {error}"
     verdict, reason = verdict if isinstance(verdict, tuple) and len(verdict) == 2 else (verdict, verdict)
     if verdict is True or (type(verdict).__name__ in ("bool", "bool_") and verdict):  # numpy's counts
@@ -273,4 +277,3 @@ def declined_table(declined: Iterable[Declined], width: int = 100) -> str:
                 )
             )  # fmt: skip
     return "\n".join(lines)
-

@@ -66,7 +66,9 @@ def _prove(found: TileLayout, instruction: MmaInstruction, role: Role) -> None:
     shape = operand_shape(instruction, role)
     transposed = role == "B"  # PTX holds B as (N, K)
     rows, columns = (shape[1], shape[0]) if transposed else shape
-    row, column = operand_map(rows, columns, instruction.k_pack if role in "AB" else instruction.column_registers)
+    row, column = operand_map(
+        rows, columns, instruction.k_pack if role in "AB" else instruction.column_registers
+    )
     table = found.table(shape)
     at = (column, row) if transposed else (row, column)
     lanes, slots = np.indices(row.shape)

@@ -17,7 +17,7 @@ class GemmCall:
 
     Attributes:
         D, A, B, C: regions of tiles.
-        transpose_a, transpose_b: whether A is held as (K, M) and B as (N, K); they describe the logical orientation only.
+        transpose_a, transpose_b: whether A is held as (K, M) and B as (N, K); the logical orientation only.
         alpha, beta: numbers, or expressions that fold to numbers.
     """
 

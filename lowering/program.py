@@ -209,7 +209,9 @@ def walk(body: tuple[Statement, ...], env: dict[str, int]) -> Iterator[tuple[Com
     yield from _walk(_prepared(body, tuple(env)), env)
 
 
-def _walk(body: list[_Resolver | Comment | _Loop], env: dict[str, int]) -> Iterator[tuple[Comment | Step, dict[str, int]]]:
+def _walk(
+    body: list[_Resolver | Comment | _Loop], env: dict[str, int]
+) -> Iterator[tuple[Comment | Step, dict[str, int]]]:
     for s in body:
         if isinstance(s, _Loop):
             for i in range(s.count):
@@ -221,7 +223,10 @@ def _walk(body: list[_Resolver | Comment | _Loop], env: dict[str, int]) -> Itera
 
 
 def _prepared(body: tuple[Statement, ...], names: tuple[str, ...]) -> list[_Resolver | Comment | _Loop]:
-    return [_Resolver(s, names) if isinstance(s, Instr) else _Loop(s, names) if isinstance(s, For) else s for s in body]
+    return [
+        _Resolver(s, names) if isinstance(s, Instr) else _Loop(s, names) if isinstance(s, For) else s
+        for s in body
+    ]
 
 
 class _Loop:

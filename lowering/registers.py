@@ -50,7 +50,9 @@ class RegisterView:
         slot = self.slot(*index)
         found = register_file(self.layout, self.tile_shape).coordinates.get(slot)
         if found is None:
-            raise LayoutError(f"{self.name}.local", f"slot {slot} is a gap of layout {self.layout}: no element is there")
+            raise LayoutError(
+                f"{self.name}.local", f"slot {slot} is a gap of layout {self.layout}: no element is there"
+            )
         values = {
             n: as_integer(x, f"{self.name}.local", n) if type(x).__module__ == "numpy" else x
             for n, x in (("lane", lane), ("warp", warp))
@@ -68,7 +70,8 @@ class RegisterView:
             if all(place.get(a, 0) == at["lane" if a == LANE_AXIS else "warp"] for a in held):
                 return element
         raise LayoutError(
-            f"{self.name}.local", f"lane {at['lane']} of warp {at['warp']} holds nothing there, in layout {self.layout}"
+            f"{self.name}.local",
+            f"lane {at['lane']} of warp {at['warp']} holds nothing there, in layout {self.layout}",
         )
 
 
@@ -103,7 +106,11 @@ def register_span(layout: TileLayout) -> int:
 
 
 def local_view(
-    name: str, layout: TileLayout, tile_shape: tuple[Any, ...], shape: tuple[Any, ...], mediated: TileLayout | None
+    name: str,
+    layout: TileLayout,
+    tile_shape: tuple[Any, ...],
+    shape: tuple[Any, ...],
+    mediated: TileLayout | None,
 ) -> RegisterView:
     """See `Tile.local`."""
     what = f"{name}.local"
@@ -118,8 +125,14 @@ def local_view(
         mediated = TileLayout(S[dims])
     else:
         if mediated.size() != count:
-            raise LayoutError(what, f"shape {dims} has {count} registers, the view's layout has {mediated.size()}")
-        if register_span(mediated) > span or mediated.replica or any(it.axis != "m" for it in mediated.shard if it.extent > 1):
+            raise LayoutError(
+                what, f"shape {dims} has {count} registers, the view's layout has {mediated.size()}"
+            )
+        if (
+            register_span(mediated) > span
+            or mediated.replica
+            or any(it.axis != "m" for it in mediated.shard if it.extent > 1)
+        ):
             raise LayoutError(what, f"the view's layout {mediated} leaves the lane's {span} registers on m")
     return RegisterView(name, layout, tile_shape, dims, mediated)  # type: ignore[arg-type]
 
@@ -135,7 +148,8 @@ def register_file(layout: TileLayout, shape: tuple[int, ...]) -> RegisterFile:
     for it in (*plain.shard, *plain.replica):
         if it.extent != 1 and it.axis not in (LANE_AXIS, "m", *WARP_AXES):
             raise LayoutError(
-                "local", f"iter {it.extent}:{it.stride} of {layout} is on axis {it.axis}, where no lane's registers are"
+                "local",
+                f"iter {it.extent}:{it.stride} of {layout} is on axis {it.axis}, where no lane's registers are",
             )
         if type(it.extent) is not int or type(it.stride) is not int:
             raise LayoutError("local", f"iter {it.extent}:{it.stride} of {layout} is symbolic")
@@ -175,7 +189,10 @@ def _digits(grouped: TileLayout, axes: tuple[str, ...], variable: Var, what: str
     for i, (it, k) in enumerate(mine):
         e, s, _ = it
         if s < reach or s % reach:
-            raise LayoutError("local", f"{what} iters {[str(x) for x, _ in mine]} overlap: a {what} does not name one element")
+            raise LayoutError(
+                "local",
+                f"{what} iters {[str(x) for x, _ in mine]} overlap: a {what} does not name one element",
+            )
         shifted = variable - base if base else variable
         last = i + 1 == len(mine)
         out[k] = shifted // s if last and reach * e else shifted // s % e

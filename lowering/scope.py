@@ -57,7 +57,11 @@ class Context:
 
 
 def context(
-    target: Target, scope: Any, launch: Any = None, active: Any = None, config: Mapping[str, Any] | None = None
+    target: Target,
+    scope: Any,
+    launch: Any = None,
+    active: Any = None,
+    config: Mapping[str, Any] | None = None,
 ) -> Context:
     """A checked context.
 
@@ -96,7 +100,9 @@ def _threads(launch: Any) -> int:
             raise DispatchError(f"launch={launch!r}: threads must be a positive number, got {n}")
         total *= n
     if total % LANES or total > MAX_THREADS:
-        raise DispatchError(f"launch={launch!r}: {total} threads is not a whole number of warps up to {MAX_THREADS}")
+        raise DispatchError(
+            f"launch={launch!r}: {total} threads is not a whole number of warps up to {MAX_THREADS}"
+        )
     return total
 
 

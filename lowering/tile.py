@@ -46,13 +46,18 @@ class Tile:
         object.__setattr__(self, "shape", as_shape(self.shape, f"Tile {self.name}"))
         object.__setattr__(self, "dtype", dtype(self.dtype).name)
         if not isinstance(self.layout, TileLayout):
-            raise LayoutError(f"Tile {self.name}", f"layout must be a TileLayout, got {type(self.layout).__name__}")
+            raise LayoutError(
+                f"Tile {self.name}", f"layout must be a TileLayout, got {type(self.layout).__name__}"
+            )
         if self.scope not in SCOPES:
-            raise LayoutError(f"Tile {self.name}", f"unknown scope {self.scope!r}", f"one of {', '.join(SCOPES)}")
+            raise LayoutError(
+                f"Tile {self.name}", f"unknown scope {self.scope!r}", f"one of {', '.join(SCOPES)}"
+            )
         size, have = product(self.shape), self.layout.size()
         if size != have:
             raise LayoutError(
-                f"Tile {self.name}", f"shape {self.shape} has {size} elements, layout {self.layout} has {have}"
+                f"Tile {self.name}",
+                f"shape {self.shape} has {size} elements, layout {self.layout} has {have}",
             )
 
     @property
@@ -76,7 +81,9 @@ class Tile:
         `shape` must be that span.  With `layout`: index -> ``m`` of the layout, a mediated view.
         """
         if self.scope != "local":
-            raise LayoutError(f"{self.name}.local", f"the tile is in {self.scope} scope", "only registers have local views")
+            raise LayoutError(
+                f"{self.name}.local", f"the tile is in {self.scope} scope", "only registers have local views"
+            )
         return local_view(self.name, self.layout, self.shape, shape, layout)
 
     def __str__(self) -> str:
@@ -92,7 +99,9 @@ class TileRegion:
     extents: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "extents", tuple([as_integer(e - b, str(self), "an extent") for b, e in self.bounds]))
+        object.__setattr__(
+            self, "extents", tuple([as_integer(e - b, str(self), "an extent") for b, e in self.bounds])
+        )
 
     @property
     def is_full(self) -> bool:
@@ -100,7 +109,9 @@ class TileRegion:
         return all(b == 0 and e == n for (b, e), n in zip(self.bounds, self.tile.shape, strict=True))
 
     def __str__(self) -> str:
-        return self.tile.name + ("" if self.is_full else "[" + ", ".join(f"{b}:{e}" for b, e in self.bounds) + "]")
+        return self.tile.name + (
+            "" if self.is_full else "[" + ", ".join(f"{b}:{e}" for b, e in self.bounds) + "]"
+        )
 
 
 def as_region(x: Any, role: str) -> TileRegion:

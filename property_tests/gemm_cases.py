@@ -22,7 +22,8 @@ TILINGS = (
 DTYPES = ("float16", "bfloat16")
 
 SPLITS = (
-    ("cta", 2, 1), ("cta", 1, 2), ("cta", 2, 2), ("cta", 4, 2), ("warpgroup", 4, 1), ("warpgroup", 1, 4), ("warpgroup", 2, 2),
+    ("cta", 2, 1), ("cta", 1, 2), ("cta", 2, 2), ("cta", 4, 2),
+    ("warpgroup", 4, 1), ("warpgroup", 1, 4), ("warpgroup", 2, 2),
 )  # fmt: skip
 """(scope, warps along M, warps along N)."""
 
@@ -54,7 +55,11 @@ def one_warp(
     """A gemm of shipped fragments in one warp; C is D, or a tile of its own."""
     mt, nt, kt, k = tiling
     record = instruction(dtype, k)
-    layouts = {"A": tiled(record, "A", (mt, kt)), "B": tiled(record, "B", (kt, nt)), "D": tiled(record, "D", (mt, nt))}
+    layouts = {
+        "A": tiled(record, "A", (mt, kt)),
+        "B": tiled(record, "B", (kt, nt)),
+        "D": tiled(record, "D", (mt, nt)),
+    }
     shapes = {"A": (16 * mt, k * kt), "B": (k * kt, 8 * nt), "D": (16 * mt, 8 * nt)}
     for role, flag in (("A", transpose_a), ("B", transpose_b)):
         if flag:

@@ -57,8 +57,8 @@ def run_program(
 ) -> dict[Registers, File]:
     """Execute every step on all lanes of all warps; returns the register files, changed in place.
 
-    Errors: MachineError naming step, instruction and register for a read of what holds nothing, or an address outside its
-    buffer.
+    Errors: MachineError naming step, instruction and register for a read of what holds nothing, or an address
+    outside its buffer.
     """
     for r in program.registers:
         files.setdefault(r, File.empty(r, program.warps))
@@ -71,15 +71,24 @@ def run_program(
 
 
 def _execute(
-    number: int, step: Step, files: dict[Registers, File], memory: Mapping[Buffer, Memory], places: Mapping[str, Any]
+    number: int,
+    step: Step,
+    files: dict[Registers, File],
+    memory: Mapping[Buffer, Memory],
+    places: Mapping[str, Any],
 ) -> None:
     values: dict[str, Any] = {"lanes": places["lane"].shape}
-    stores = any(not isinstance(a, Address) and o.reads for o, a in zip(step.instruction.operands, step.arguments, strict=True))
+    stores = any(
+        not isinstance(a, Address) and o.reads
+        for o, a in zip(step.instruction.operands, step.arguments, strict=True)
+    )
     for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
         if isinstance(argument, Address):
             values[operand.name] = _place(number, step, argument, memory, places, stores)
         elif operand.reads:
-            values[operand.name] = np.stack([_read(number, step, files[r], r, i) for r, i in argument], axis=-1)
+            values[operand.name] = np.stack(
+                [_read(number, step, files[r], r, i) for r, i in argument], axis=-1
+            )
     written = step.instruction.meaning(values)
     for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
         if isinstance(argument, Address) or not operand.writes:
@@ -93,7 +102,9 @@ def _execute(
 
 def _check_number(number: int, step: Step, r: Registers, i: int) -> None:
     if not 0 <= i < r.count:
-        raise MachineError(f"step {number}, {step_text(step)}: there is no {r.name}[{i}], the group has {r.count}")
+        raise MachineError(
+            f"step {number}, {step_text(step)}: there is no {r.name}[{i}], the group has {r.count}"
+        )
 
 
 def _read(number: int, step: Step, file: File, r: Registers, i: int) -> Any:
@@ -109,7 +120,12 @@ def _read(number: int, step: Step, file: File, r: Registers, i: int) -> Any:
 
 
 def _place(
-    number: int, step: Step, address: Address, memory: Mapping[Buffer, Memory], places: Mapping[str, Any], stores: bool
+    number: int,
+    step: Step,
+    address: Address,
+    memory: Mapping[Buffer, Memory],
+    places: Mapping[str, Any],
+    stores: bool,
 ) -> Place:
     """Resolve an address for every lane, and check what it touches: one 32-bit word, or one element of a pair."""
     store = memory[address.buffer]
@@ -122,12 +138,16 @@ def _place(
             f"{address.buffer.name}, which has {store.data.size}"
         )
     if (index % count).any():
-        raise MachineError(f"step {number}, {step_text(step)}: an address in {address.buffer.name} is no multiple of 4 bytes")
+        raise MachineError(
+            f"step {number}, {step_text(step)}: an address in {address.buffer.name} is no multiple of 4 bytes"
+        )
     for i in range(count):
         if stores:
             store.written[index + i] = True
         elif not store.written[index + i].all():
-            raise MachineError(f"step {number}, {step_text(step)}: reads an element of {address.buffer.name} that holds nothing")
+            raise MachineError(
+                f"step {number}, {step_text(step)}: reads an element of {address.buffer.name} that holds nothing"
+            )
     return Place(store.data, index)
 
 
@@ -146,10 +166,15 @@ def as_operand(x: Any, tile: Tile, role: str) -> Any:
     wanted = dtype(tile.dtype).numpy
     if array.dtype == wanted:
         return np.array(array, order="C")
-    kinds = (array.dtype.name in ("float64", "float32", "float16", "bfloat16"), wanted.name in ("float32", "float16", "bfloat16"))
+    kinds = (
+        array.dtype.name in ("float64", "float32", "float16", "bfloat16"),
+        wanted.name in ("float32", "float16", "bfloat16"),
+    )
     if not all(kinds) or array.dtype.itemsize <= wanted.itemsize:
         raise LayoutError(
-            "run", f"{role} has dtype {array.dtype}, tile {tile.name} holds {tile.dtype}", "convert it, or pass a wider float array"
+            "run",
+            f"{role} has dtype {array.dtype}, tile {tile.name} holds {tile.dtype}",
+            "convert it, or pass a wider float array",
         )
     return round_to(array, wanted)
 
@@ -235,7 +260,9 @@ def collect(file: File, tile: Tile, warp_axis: Axis | None) -> Any:
     return out.view(element).reshape(tile.shape)
 
 
-def run(program: Program, tiles: Mapping[str, Tile], arrays: Mapping[str, Any], warp_axis: Axis | None) -> Any:
+def run(
+    program: Program, tiles: Mapping[str, Tile], arrays: Mapping[str, Any], warp_axis: Axis | None
+) -> Any:
     """Arrays by role in, D out: fill the program's inputs, execute, read D.
 
     A C that shares D's tile, and D's own earlier content, may be given; inputs stay as they were.

@@ -48,7 +48,9 @@ class MmaInstruction:
             object.__setattr__(self, name, as_extent(getattr(self, name), "MmaInstruction", name))
         for name, step in (("m", 8), ("n", 8), ("k", 4 * self.k_pack)):
             if getattr(self, name) % step:
-                raise LayoutError("MmaInstruction", f"{name} must be a multiple of {step}, got {getattr(self, name)}")
+                raise LayoutError(
+                    "MmaInstruction", f"{name} must be a multiple of {step}, got {getattr(self, name)}"
+                )
 
     @property
     def name(self) -> str:

@@ -34,6 +34,8 @@ def operand_map(rows: int, columns: int, per_register: int) -> tuple[Any, Any]:
     row, column = np.broadcast_arrays(row, column)
     places = np.bincount((row * columns + column).ravel(), minlength=rows * columns)
     if rows * columns % LANES or places.size != rows * columns or (places != 1).any():
-        raise ValueError(f"no operand of {rows} x {columns} with {per_register} elements a register: not a bijection")
+        raise ValueError(
+            f"no operand of {rows} x {columns} with {per_register} elements a register: not a bijection"
+        )
     row.setflags(write=False), column.setflags(write=False)
     return row, column

@@ -137,6 +137,8 @@ def _source(i: Instr) -> tuple[Registers, int]:
 
 
 def _slot(argument: object) -> tuple[Registers, int]:
-    if not (isinstance(argument, tuple) and isinstance(argument[0], Slot) and isinstance(argument[0].index, int)):
+    if not (
+        isinstance(argument, tuple) and isinstance(argument[0], Slot) and isinstance(argument[0].index, int)
+    ):
         raise TypeError(f"a register of constant number is expected, got {argument}")
     return argument[0].registers, argument[0].index

@@ -32,7 +32,8 @@ from .gemm_operands import (
 from .mma_fit import Fit, check_all_warps, fit
 
 MAX_REGISTERS = 255
-"""32-bit registers that a thread can have, on every architecture so far (CUDA programming guide, technical specifications)."""
+"""32-bit registers that a thread can have, on every architecture so far (CUDA programming guide, appendix on
+compute capabilities)."""
 
 LANE = axis("laneid")
 
@@ -58,7 +59,8 @@ def no_replica(call: GemmCall, context: Context) -> Any:
     for role, region in call.operands():
         replica = region.tile.layout.canonicalize().replica
         if replica:
-            return f"{role} ({region.tile.name}) has a replica {region.tile.layout}; at warp scope no replica is accepted"
+            layout = region.tile.layout
+            return f"{role} ({region.tile.name}) has a replica {layout}; at warp scope no replica is accepted"
     return True
 
 
@@ -101,7 +103,9 @@ def matching_records(call: GemmCall) -> list[MmaInstruction]:
     found = [r for r in MMA_INSTRUCTIONS if r.signature == signature]
     if not found:
         known = dict.fromkeys(_signature_text(r.signature) for r in MMA_INSTRUCTIONS)
-        fail(f"dtype signature {_signature_text(signature)} has no instruction; there are: {', '.join(known)}")
+        fail(
+            f"dtype signature {_signature_text(signature)} has no instruction; there are: {', '.join(known)}"
+        )
     return found
 
 
@@ -124,7 +128,8 @@ def build(
     total = sum(r.count for r in program.registers)  # a bound that is cheap, and nearly always enough
     if total > MAX_REGISTERS and program.peak_registers > MAX_REGISTERS:
         fail(
-            f"{program.peak_registers} registers a thread would be live at once, there are {MAX_REGISTERS}: use smaller "
+            f"{program.peak_registers} registers a thread would be live at once, there are {MAX_REGISTERS}: "
+            f"use smaller "
             f"tiles or spread them over more warps"
         )
     return program
@@ -136,7 +141,9 @@ NAMES = {"A": "a_words", "B": "b_words", "C": "c_local", "D": "d_local"}
 
 
 def register_views(call: GemmCall, found: Fit, operands: dict[str, Operand]) -> dict[str, View]:
-    """Per lane: D and C as [Mo, No, rM, rN], A as [Mo, Ko, rM, kHi, k_pack], B as [Ko, No, kHi, k_pack], in element slots."""
+    """Per lane, in element slots: D and C as [Mo, No, rM, rN], A as [Mo, Ko, rM, kHi, k_pack], B as
+    [Ko, No, kHi, k_pack].
+    """
     record, (mt, nt, kt) = found.instruction, found.tiles
     at = found.carved
     rM, rN, kHi, p = record.row_blocks, record.column_registers, record.k_blocks, record.k_pack
@@ -169,12 +176,19 @@ def register_group(role: str, tile: Tile) -> Registers:
     except LayoutError as error:
         fail(f"{role} ({tile.name}): {error.rule}")
     bits = dtype(tile.dtype).bits * span
-    return Registers(NAMES[role], role, tile.dtype, -(-bits // 32), "f32" if tile.dtype == "float32" else "b32")
+    return Registers(
+        NAMES[role], role, tile.dtype, -(-bits // 32), "f32" if tile.dtype == "float32" else "b32"
+    )
 
 
 def check_view(role: str, view: View, packed: int) -> None:
     """The words that a view names are whole and distinct."""
-    names = {"A": ("Mo", "Ko", "rM", "kHi"), "B": ("Ko", "No", "kHi"), "C": ("Mo", "No", "rM", "rN"), "D": ("Mo", "No", "rM", "rN")}
+    names = {
+        "A": ("Mo", "Ko", "rM", "kHi"),
+        "B": ("Ko", "No", "kHi"),
+        "C": ("Mo", "No", "rM", "rN"),
+        "D": ("Mo", "No", "rM", "rN"),
+    }
     if view.offset % packed:
         fail(f"{role}: register offset {view.offset} splits a 32-bit register of {packed} elements")
     for name, n, stride in zip(names[role], view.shape, view.strides, strict=False):
@@ -182,7 +196,9 @@ def check_view(role: str, view: View, packed: int) -> None:
             fail(f"{role}: {name} stride {stride} splits a 32-bit register of {packed} elements")
     slots = view.slots()
     if len(set(slots)) != len(slots):
-        steps = ", ".join(f"{name} {n}:{s}" for name, n, s in zip(names[role], view.shape, view.strides, strict=False))
+        steps = ", ".join(
+            f"{name} {n}:{s}" for name, n, s in zip(names[role], view.shape, view.strides, strict=False)
+        )
         fail(f"{role}: register strides collide ({steps}): two elements of a lane share a register")
 
 
@@ -211,19 +227,26 @@ def nest(call: GemmCall, context: Context, problem: Problem, found: Fit, views: 
         inputs.append(d.registers)
     name = f"gemm_m{problem.M}n{problem.N}k{problem.K}_{dtype(record.a).ptx}"
     return Program(
-        name, context.warps, tuple(inputs), (d.registers,), (*keeping, For(m, (tile,))), views=tuple(views[r] for r in "DABC")
+        name,
+        context.warps,
+        tuple(inputs),
+        (d.registers,),
+        (*keeping, For(m, (tile,))),
+        views=tuple(views[r] for r in "DABC"),
     )
 
 
 def untouched(call: GemmCall, problem: Problem, views: dict[str, View]) -> tuple[str | None, list[Statement]]:
     """Registers of D's tile that hold elements outside D's region keep what they had.
 
-    Returns where that comes from: "C" when C is a region of the same tile (its registers come in as C), "D" when D's own
-    come in, None when D's region is its tile.
+    Returns where that comes from: "C" when C is a region of the same tile (its registers come in as C), "D" when
+    D's own come in, None when D's region is its tile.
     """
     if call.D.is_full:
         return None, []
-    rest = sorted(set(register_file(call.D.tile.layout, call.D.tile.shape).coordinates) - region_slots(call.D))
+    rest = sorted(
+        set(register_file(call.D.tile.layout, call.D.tile.shape).coordinates) - region_slots(call.D)
+    )
     if not (problem.accumulate and call.C.tile == call.D.tile):
         return "D", []
     d, c = views["D"].registers, views["C"].registers

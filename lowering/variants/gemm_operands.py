@@ -21,6 +21,7 @@ from ..tile import TileRegion
 if TYPE_CHECKING:
     from tilelayout.parts import Offset
 
+
 @dataclass(frozen=True)
 class Problem:
     """The sizes of ``D[M, N] = A[M, K] @ B[K, N] (+ C)``."""
@@ -50,7 +51,10 @@ class Operand:
 def check_scopes(call: GemmCall) -> None:
     for role, region in call.operands():
         if region.tile.scope != "local":
-            fail(f"{role} ({region.tile.name}) is in {region.tile.scope} scope; every operand must be in local scope (registers)")
+            fail(
+                f"{role} ({region.tile.name}) is in {region.tile.scope} scope; "
+                f"every operand must be in local scope (registers)"
+            )
 
 
 def fold_problem(call: GemmCall) -> Problem:
@@ -98,7 +102,9 @@ def matrix_extents(region: TileRegion, role: str) -> tuple[int, int]:
         if type(n) is not int:
             fail(f"{role} ({region}) has a symbolic extent {n}; extents must fold to numbers")
     if len(extents) != 2:
-        fail(f"{role} ({region}) must have two dimensions that are not 1, it has extents {tuple(region.extents)}")
+        fail(
+            f"{role} ({region}) must have two dimensions that are not 1, it has extents {tuple(region.extents)}"
+        )
     return extents[0], extents[1]
 
 
@@ -112,14 +118,19 @@ def take_apart(role: str, region: TileRegion, names: str) -> Operand:
         sliced = region.tile.layout.slice(region.tile.shape, region.bounds).canonicalize()
         grouped, seps = sliced.group(shape)
     except LayoutError as error:
-        return fail(f"{role} ({region}): layout {region.tile.layout} cannot be read as {shape[0]} x {shape[1]}: {error}")
+        return fail(
+            f"{role} ({region}): layout {region.tile.layout} cannot be read as {shape[0]} x {shape[1]}: {error}"
+        )
     dims = {
-        name: tuple([it for it in grouped.shard[seps[d] : seps[d + 1]] if it.extent != 1]) for d, name in enumerate(names)
+        name: tuple([it for it in grouped.shard[seps[d] : seps[d + 1]] if it.extent != 1])
+        for d, name in enumerate(names)
     }
     iters = (*grouped.shard, *sliced.replica)
     for x in (*sliced.offset.values(), *[x for it in iters for x in (it.extent, it.stride)]):
         if type(x) is not int:
-            fail(f"{role} ({region}): layout {sliced} has a symbolic value {x}; all of a layout must be numbers")
+            fail(
+                f"{role} ({region}): layout {sliced} has a symbolic value {x}; all of a layout must be numbers"
+            )
     return Operand(role, dims, sliced.replica, dict(sliced.offset))
 
 
@@ -130,7 +141,8 @@ def check_axes(operand: Operand, lane: Axis, warp: Axis | None) -> None:
         if it.axis not in allowed:
             where = "no warp axis: one warp holds all of it" if warp is None else f"warps on {warp}"
             fail(
-                f"{operand.role}: iter {it.extent}:{it.stride} is on axis {it.axis}; a fragment here has lanes on {lane}, "
+                f"{operand.role}: iter {it.extent}:{it.stride} is on axis {it.axis}; "
+                f"a fragment here has lanes on {lane}, "
                 f"registers on m and {where}"
             )
     for a in operand.offset:
@@ -187,12 +199,23 @@ def check_storage(call: GemmCall) -> None:
     for role, region in call.operands():
         other = seen.setdefault(region.tile.name, region)
         if other.tile != region.tile:
-            fail(f"{role}: two different tiles share the name {region.tile.name!r}; registers are told apart by name")
+            fail(
+                f"{role}: two different tiles share the name {region.tile.name!r}; registers are told apart by name"
+            )
     for role, region in (("A", call.A), ("B", call.B)):
         if region.tile == call.D.tile:
-            fail(f"D and {role} are both in tile {region.tile.name}: writing D would overwrite {role}; copy {role} first")
-    if call.C.tile == call.D.tile and call.C.bounds != call.D.bounds and region_slots(call.C) & region_slots(call.D):
-        fail(f"C ({call.C}) and D ({call.D}) overlap without being the same: writing D would overwrite C before it is read")
+            fail(
+                f"D and {role} are both in tile {region.tile.name}: writing D would overwrite {role}; copy {role} first"
+            )
+    if (
+        call.C.tile == call.D.tile
+        and call.C.bounds != call.D.bounds
+        and region_slots(call.C) & region_slots(call.D)
+    ):
+        fail(
+            f"C ({call.C}) and D ({call.D}) overlap without being the same: "
+            f"writing D would overwrite C before it is read"
+        )
 
 
 def region_slots(region: TileRegion) -> frozenset[int]:

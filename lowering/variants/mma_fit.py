@@ -61,7 +61,13 @@ class Fit:
     tiles: tuple[int, int, int]
 
 
-def fit(instruction: MmaInstruction, operands: dict[str, Operand], sizes: dict[str, int], lane: Axis, warp: Axis | None) -> Fit:
+def fit(
+    instruction: MmaInstruction,
+    operands: dict[str, Operand],
+    sizes: dict[str, int],
+    lane: Axis,
+    warp: Axis | None,
+) -> Fit:
     """The fit, or DispatchFail with what is in the way."""
     i = instruction
     for dim, size, step in (("M", sizes["M"], i.m), ("N", sizes["N"], i.n), ("K", sizes["K"], i.k)):
@@ -115,7 +121,14 @@ def in_order(iters: tuple[Iter, ...], extents: list[int], order: list[int], what
 
 
 def carve(
-    name: str, iters: tuple[Iter, ...], threads: int, memory: int, lanes: list[Want], registers: list[Want], lane: Axis, warp: Axis | None
+    name: str,
+    iters: tuple[Iter, ...],
+    threads: int,
+    memory: int,
+    lanes: list[Want],
+    registers: list[Want],
+    lane: Axis,
+    warp: Axis | None,
 ) -> Carved:  # fmt: skip
     """Carve one dimension as [warps, lanes..., tiles, registers...] and check each group."""
     lane_count, register_count = product([w.extent for w in lanes]), product([w.extent for w in registers])
@@ -129,14 +142,18 @@ def carve(
     try:
         grouped, seps = group(iters, shape, name)
     except LayoutError as error:
-        return fail(f"{name}: cannot be carved as [warps, lanes, tiles, registers] = {list(shape)}: {error.rule}")
+        return fail(
+            f"{name}: cannot be carved as [warps, lanes, tiles, registers] = {list(shape)}: {error.rule}"
+        )
     parts = [one_iter(name, grouped[seps[g] : seps[g + 1]]) for g in range(len(shape))]
     found = [*parts[1 : 1 + len(lanes)], *parts[2 + len(lanes) :]]
     for part, want in zip(found, [*lanes, *registers], strict=True):
         check_group(name, part, want, lane)
     for part, what, axis in ((parts[0], "warps", warp), (parts[1 + len(lanes)], "tiles", "m")):
         if part is not None and part.axis != axis:
-            fail(f"{name}: the {part.extent} {what} must be on {axis or 'no axis'}, they are on axis {part.axis}")
+            fail(
+                f"{name}: the {part.extent} {what} must be on {axis or 'no axis'}, they are on axis {part.axis}"
+            )
     return Carved(parts[0], parts[1 + len(lanes)], tuple(found))
 
 
@@ -144,7 +161,10 @@ def one_iter(name: str, iters: tuple[Iter, ...]) -> Iter | None:
     """The single iter of a group; None for an extent of 1, which carries nothing."""
     fused = as_iters(fuse(iters))
     if len(fused) != 1:
-        fail(f"{name}: a group of {product([it.extent for it in fused])} is not one stride but {[str(it) for it in fused]}")
+        fail(
+            f"{name}: a group of {product([it.extent for it in fused])} is not one stride but "
+            f"{[str(it) for it in fused]}"
+        )
     return None if fused[0].extent == 1 else fused[0]
 
 
@@ -155,13 +175,20 @@ def check_group(name: str, part: Iter | None, want: Want, lane: Axis) -> None:
         return
     axis = lane if want.lane else "m"
     if part.axis != axis:
-        fail(f"{name}: {want.what} ({want.extent}) must be on axis {axis}, it is on axis {part.axis} with stride {part.stride}")
+        fail(
+            f"{name}: {want.what} ({want.extent}) must be on axis {axis}, "
+            f"it is on axis {part.axis} with stride {part.stride}"
+        )
     if want.stride is not None and part.stride != want.stride:
         kind = "lane" if want.lane else "register"
-        fail(f"{name}: {want.what} ({want.extent}) must have {kind} stride {want.stride}, it has stride {part.stride}")
+        fail(
+            f"{name}: {want.what} ({want.extent}) must have {kind} stride {want.stride}, it has stride {part.stride}"
+        )
 
 
-def check_warps(carved: dict[tuple[str, str], Carved], operands: dict[str, Operand], warp: Axis | None) -> None:
+def check_warps(
+    carved: dict[tuple[str, str], Carved], operands: dict[str, Operand], warp: Axis | None
+) -> None:
     """The split over warps agrees, and each operand is held by exactly the warps that need it."""
     for dim, roles in (("M", "DAC"), ("N", "DBC"), ("K", "AB")):
         first = carved[roles[0], dim].warps
@@ -172,7 +199,10 @@ def check_warps(carved: dict[tuple[str, str], Carved], operands: dict[str, Opera
                     f"{_text(carved[role, dim].warps)}"
                 )
     if carved["A", "K"].warps is not None:
-        fail("K is split over warps: the partial products would have to be reduced across warps, which this variant does not do")
+        fail(
+            "K is split over warps: the partial products would have to be reduced across warps, which this "
+            "variant does not do"
+        )
     needs = {"A": carved["D", "N"].warps, "B": carved["D", "M"].warps, "C": None, "D": None}
     reason = {"A": "that split N", "B": "that split M"}
     for role, needed in needs.items():
@@ -181,9 +211,14 @@ def check_warps(carved: dict[tuple[str, str], Carved], operands: dict[str, Opera
             continue
         has = "none" if not have else "R" + str([str(it) for it in have])
         if needed is None:
-            why = "its elements are needed once" if role in "CD" or warp is None else "no other warp needs them"
+            why = (
+                "its elements are needed once" if role in "CD" or warp is None else "no other warp needs them"
+            )
             fail(f"{role}: layout has a replica {has}; {why}, so no replica is accepted")
-        fail(f"{role} must be held by the {needed.extent} warps {reason[role]}: it needs replica {_text(needed)}, it has {has}")
+        fail(
+            f"{role} must be held by the {needed.extent} warps {reason[role]}: "
+            f"it needs replica {_text(needed)}, it has {has}"
+        )
 
 
 def check_all_warps(carved: dict[tuple[str, str], Carved], warps: int, scope: str) -> None:
@@ -193,7 +228,9 @@ def check_all_warps(carved: dict[tuple[str, str], Carved], warps: int, scope: st
         if part is not None:
             held = [w + c * part.stride for w in held for c in range(part.extent)]
     if sorted(held) != list(range(warps)):
-        fail(f"D is held by warps {sorted(held)}; at {scope} scope it must be spread over all {warps} warps, each once")
+        fail(
+            f"D is held by warps {sorted(held)}; at {scope} scope it must be spread over all {warps} warps, each once"
+        )
 
 
 def _stride(part: Iter | None) -> int:
@@ -206,5 +243,3 @@ def _extent(part: Iter | None) -> int:
 
 def _text(part: Iter | None) -> str:
     return "one warp" if part is None else f"R[{part.extent} : {part.stride} @ {part.axis}]"
-
-

@@ -1,4 +1,4 @@
-"""Every shared gemm case on the GPU in one process, against float64 and against the reference machine; ends with a summary."""
+"""Every shared gemm case on the GPU in one process, against float64 and the reference machine; ends with a summary."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def check(call: Any, arrays: dict[str, Any], result: Any) -> float:
     error = np.abs(result - (a @ b + c)) / (np.abs(a) @ np.abs(b) + np.abs(c) + 1e-30)
     bound = (a.shape[1] + 1) * 2.0**-23
     if not (error <= bound).all():  # a NaN is not <= anything
-        raise ValueError(f"error {np.nanmax(error):.2e} exceeds {bound:.2e}, or {np.isnan(result).sum()} elements unwritten")
+        raise ValueError(
+            f"error {np.nanmax(error):.2e} exceeds {bound:.2e}, or {np.isnan(result).sum()} elements unwritten"
+        )
     return float(error.max())
 
 
@@ -61,7 +63,9 @@ def run_case(case: Case) -> dict[str, Any]:
 
 def rows() -> list[tuple[str, Callable[[], dict[str, Any]]]]:
     """(name, what to run) for every row of the summary."""
-    out: list[tuple[str, Callable[[], dict[str, Any]]]] = [(c.name, lambda c=c: run_case(c)) for c in all_cases()]
+    out: list[tuple[str, Callable[[], dict[str, Any]]]] = [
+        (c.name, lambda c=c: run_case(c)) for c in all_cases()
+    ]
     out.append(("4x8x4x16 float16", lambda: run_case(Case("", one_warp((4, 8, 4, 16), "float16")))))
     out += [(f"user kernel: {name}", run) for name, run in user_kernels.ROWS]
     return out
@@ -81,7 +85,11 @@ def main() -> int:
         try:
             outcome = {"right": True, **run()}
         except Exception as error:  # noqa: BLE001  # a failing row must not hide the others
-            outcome = {"right": False, "why": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+            outcome = {
+                "right": False,
+                "why": f"{type(error).__name__}: {error}",
+                "trace": traceback.format_exc(),
+            }
         outcome = {"name": name, **outcome, "seconds": round(time.perf_counter() - began, 2)}
         results.append(outcome)
         print(f"{'right' if outcome['right'] else 'WRONG'}  {name}  {outcome.get('why', '')}", flush=True)

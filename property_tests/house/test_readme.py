@@ -25,7 +25,9 @@ ptx = compile_ptx(kernel.py_func, [half, half, single], "sm_80", threads=32)
 assert ptx.count("mma.sync") == 1 and ".local" not in ptx
 """
     program = "\n".join([*blocks(), compiled])
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "mma.sync.aligned.m16n8k16" in done.stdout
 

@@ -44,12 +44,15 @@ def holders_grid(
         raise LayoutError("holders_grid", f"a shape of two numbers is needed, got {tuple(dims)}")
     rows, columns = min(int(dims[0]), MAX_ROWS), min(int(dims[1]), MAX_COLUMNS)
     cells = [
-        ["+".join(cell(place) for place in layout.owners(r, c, shape=dims)) for c in range(columns)] for r in range(rows)
+        ["+".join(cell(place) for place in layout.owners(r, c, shape=dims)) for c in range(columns)]
+        for r in range(rows)
     ]
     width = max(len(text) for row in cells for text in row)
     margin = len(str(rows - 1))
     lines = [" " * (margin + 2) + " ".join(f"{c:>{width}}" for c in range(columns))]
-    lines += [f"{r:>{margin}}  " + " ".join(f"{text:>{width}}" for text in row) for r, row in enumerate(cells)]
+    lines += [
+        f"{r:>{margin}}  " + " ".join(f"{text:>{width}}" for text in row) for r, row in enumerate(cells)
+    ]
     if (rows, columns) != tuple(dims):
         lines.append(f"(rows 0 to {rows - 1} and columns 0 to {columns - 1} of {dims[0]} x {dims[1]})")
     return "\n".join(lines)
