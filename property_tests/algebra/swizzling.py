@@ -1,0 +1,111 @@
+"""Swizzles for the tests: the formulas as CuTe and F2 algebra write them, and Hypothesis strategies.
+
+Written against the definitions and not against the code; slow on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from property_tests import strategies
+from property_tests.algebra import reference
+from tilelayout import Swizzle, SwizzledLayout, TileLayout, XorMap, laneid, m, warpid
+
+
+def image(f: XorMap, x: int) -> int:
+    """The image of x, bit by bit."""
+    if isinstance(f, Swizzle):
+        out = x
+        for k in range(f.bits):
+            low, high = f.base + k, f.base + k + abs(f.shift)
+            read, written = (high, low) if f.shift > 0 else (low, high)
+            if x >> read & 1:
+                out ^= 1 << written
+        return out
+    width = len(f.images)
+    out = x >> width << width
+    for i, column in enumerate(f.images):
+        if x >> i & 1:
+            out ^= column
+    return out
+
+
+def owners(layout: TileLayout | SwizzledLayout, flat: int) -> frozenset[reference.Place]:
+    """L: every place that holds the element, swizzled on m."""
+    if isinstance(layout, TileLayout):
+        return reference.owners(layout, flat)
+    return frozenset(swizzled(layout.swizzle, place) for place in reference.owners(layout.layout, flat))
+
+
+def swizzled(f: XorMap, place: reference.Place) -> reference.Place:
+    values = dict(place)
+    return reference.place({**values, "m": image(f, values.get("m", 0))})
+
+
+def size(layout: TileLayout | SwizzledLayout) -> int:
+    return reference.size(layout if isinstance(layout, TileLayout) else layout.layout)
+
+
+def function(layout: TileLayout | SwizzledLayout) -> list[frozenset[reference.Place]]:
+    """The owners at every flat index."""
+    return [owners(layout, flat) for flat in range(size(layout))]
+
+
+def values(layout: SwizzledLayout, axis: str = "m") -> set[int]:
+    """Every coordinate on an axis that some copy of some element has."""
+    return {dict(place).get(axis, 0) for places in function(layout) for place in places}
+
+
+# --- strategies -------------------------------------------------------------------------------------
+
+
+@st.composite
+def swizzles(draw: st.DrawFn, most_bits: int = 3, most_base: int = 3, most_width: int = 9) -> Swizzle:
+    bits = draw(st.integers(0, most_bits))
+    base = draw(st.integers(0, most_base))
+    shift = draw(st.integers(bits, max(bits, most_width - bits - base)))
+    return Swizzle(bits, base, draw(st.sampled_from([shift, shift, -shift])))
+
+
+@st.composite
+def xor_maps(draw: st.DrawFn, most_width: int = 6) -> XorMap:
+    """Any linear bijection: the identity after random XORs of one image into another."""
+    width = draw(st.integers(0, most_width))
+    images = draw(st.permutations([1 << i for i in range(width)])) if draw(st.booleans()) else None
+    images = [1 << i for i in range(width)] if images is None else list(images)
+    places = st.integers(0, max(width - 1, 0))
+    for i, j in draw(st.lists(st.tuples(places, places), max_size=8)):
+        if i != j:
+            images[i] ^= images[j]
+    return XorMap(images)
+
+
+def maps() -> st.SearchStrategy[XorMap]:
+    return st.one_of(swizzles(), swizzles(), xor_maps())
+
+
+POWERS = (1, 1, 2, 4, 8, 8, 16, 32, 64, 128, 256, 512)
+STRIDES = (*POWERS, *POWERS, 0, 3, 6, 9, 12, 24, 72, -1, -2, -8, -64, 2**33, -(2**40), 10**25)
+AXES = (m, m, m, m, laneid, warpid)
+
+
+def inner_layouts(
+    max_size: int = 64, replicated: bool = True, strides: Sequence[int] = STRIDES
+) -> st.SearchStrategy[TileLayout]:
+    """Mostly of memory and of powers of two, as tiles that are swizzled are."""
+
+    @st.composite
+    def draw_layout(draw: st.DrawFn) -> TileLayout:
+        extents = draw(st.sampled_from([(2, 2, 4, 8, 1), (2, 2, 4, 8, 1), strategies.EXTENTS]))
+        shard = draw(strategies.shards(max_size, 4, AXES, strides, extents))
+        replica = draw(strategies.replicas(4, 2, AXES, (0, 1, 2, 8, 64, -8))) if replicated else ()
+        offset = draw(strategies.offsets(AXES, (0, 0, 1, 4, 8, 64, 72, 512, -8, 2**40)))
+        return TileLayout.from_iters(shard, replica, offset)
+
+    return draw_layout()
+
+
+def swizzled_layouts(max_size: int = 64, **options: object) -> st.SearchStrategy[SwizzledLayout]:
+    return st.builds(SwizzledLayout, inner_layouts(max_size, **options), maps())

@@ -1,0 +1,87 @@
+"""Division: a layout read tile by tile.
+
+A tiler B picks the elements of one tile out of a dimension of size n; its complement in ``[0, n)`` is where the tiles
+begin.  Together they count through the dimension, so dividing is composing with both at once and cutting between them.
+"""
+
+from __future__ import annotations
+
+from ..errors import LayoutError
+from ..parts import M, product
+from .complement import complement
+from .compose import compose
+from .group import check_size, find, group
+from .integers import quotient
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..parts import Integer, Offset, Parts, RawIter
+
+    Tiler = Integer | Parts  # so many neighbors, or a layout on `m`
+    Divided = tuple[list[tuple[RawIter, ...]], list[tuple[RawIter, ...]], Offset]
+
+
+def divide(a: Parts, shape: tuple[Integer, ...], tilers: tuple[Tiler, ...], operation: str) -> Divided:
+    """For each dimension of `shape` the iters between tiles and those within one, and the offset.
+
+    Post-condition: with r in a dimension's rest and t in its tile, the owners at all (r, t) are those that `a` has
+    where each dimension's index is ``complement(tiler, n)(r) + tiler(t)``.  Every group has an iter.
+    Refused where a tiler doesn't divide its dimension, or the tile isn't a layout because it runs across an iter.
+    """
+    shard, _, offset = a
+    if len(shape) == 1 and len(tilers) == 1:
+        check_size(shard, shape, operation)
+        dimensions = [shard]
+    else:
+        if len(tilers) != len(shape):
+            raise LayoutError(operation, f"{len(tilers)} tilers for the {len(shape)} dimensions of {shape}")
+        grouped, seps = group(shard, shape, operation)
+        dimensions = [grouped[seps[d] : seps[d + 1]] for d in range(len(shape))]
+    rests: list[tuple[RawIter, ...]] = []
+    tiles: list[tuple[RawIter, ...]] = []
+    for d, (iters, n, tiler) in enumerate(zip(dimensions, shape, tilers, strict=True)):
+        if isinstance(tiler, tuple):
+            iters, moved, size = _selected(iters, n, tiler, operation)
+            if moved:
+                offset = _sum(offset, moved)
+        else:
+            size = tiler
+        count = quotient(n, size)
+        if count is None:
+            left = f": {n} % {size} = {n % size}" if type(n) is int and type(size) is int else ""
+            raise LayoutError(
+                operation,
+                f"dimension {d}: the tile of {size} does not divide {n}{left}",
+                "cover with a larger shape and predicate the rim",
+            )
+        found = find(iters, (count, size), operation)
+        if found is None:
+            extents = ", ".join(str(it[0]) for it in iters)
+            raise LayoutError(
+                operation,
+                f"dimension {d}: a tile of {size} ends within an iter of ({extents}), so tiles aren't alike",
+            )
+        pieces, seps = found
+        rests.append(pieces[: seps[1]])
+        tiles.append(pieces[seps[1] :])
+    return rests, tiles, offset
+
+
+def _selected(
+    iters: tuple[RawIter, ...], n: Integer, tiler: Parts, operation: str
+) -> tuple[tuple[RawIter, ...], Offset, Integer]:
+    """A dimension in the order of a layout tiler and its complement, and the size of the tile."""
+    between, _, begin = complement(tiler, n, operation)
+    start = begin.get(M, 0) + tiler[2].get(M, 0)
+    both: Parts = (between + tiler[0], (), {M: start} if start != 0 else {})
+    shard, _, offset = compose((iters, (), {}), both, operation)
+    return shard, offset, product([it[0] for it in tiler[0]])
+
+
+def _sum(x: Offset, y: Offset) -> Offset:
+    total = dict(x)
+    for a, v in y.items():
+        total[a] = total.get(a, 0) + v
+        if total[a] == 0:
+            del total[a]
+    return total

@@ -1,0 +1,11 @@
+"""Swizzled layouts: a tile layout followed by a swizzle of the memory coordinate.
+
+`base` is the value and its evaluation, `layout` the algebra on top of it, `text` reads it.  What decides stands in
+`algebra` (residues, unswizzle, swizzled_equal, swizzled_tile), the maps themselves in `swizzle`.  Pictures, other
+systems and lowering may not be imported.
+"""
+
+from .answer import Answer
+from .layout import SwizzledLayout
+
+__all__ = ["Answer", "SwizzledLayout"]

@@ -1,0 +1,429 @@
+"""`SwizzledLayout`: the algebra of swizzled layouts, exact or refused."""
+
+from __future__ import annotations
+
+from ..algebra import binary as _binary
+from ..algebra import injective as _injective
+from ..algebra import residues as _residues
+from ..algebra import swizzled_equal as _swizzled_equal
+from ..algebra import swizzled_tile as _swizzled_tile
+from ..algebra import tile as _tile
+from ..algebra import unswizzle as _unswizzle
+from ..algebra.equivalent import in_shape
+from ..algebra.integers import quotient
+from ..errors import LayoutError
+from ..layout import TileLayout
+from ..parts import M, as_extent, as_shape
+from ..spec import Spec, parse
+from ..swizzle import Swizzle, XorMap, smallest_map, smallest_on
+from .answer import Answer
+from .base import Swizzled, parts_of
+from .text import read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from ..axis import Axis
+    from ..parts import Integer, Parts
+
+_set = object.__setattr__
+
+
+class SwizzledLayout(Swizzled):
+    """Where each element lives when a tile layout's coordinate on `m` goes through a swizzle.
+
+    ``SwizzledLayout(S[8, 64], Swizzle(3, 3, 3))``
+
+    ``L(x) = { swizzle(place) : place in layout(x) }``, where a swizzle acts on the coordinate on `m` and on no other
+    axis.  Offset and replica of the layout come before it.  The same value serves every shape of its size.  Swizzle
+    and layout count in the same units, elements as a rule; `pack` and `unpack` change both.
+
+    Values are frozen, hashable and picklable.  ``==`` compares structure; `equivalent` compares functions.
+
+    Source: CuTe's ``ComposedLayout`` (Swizzle o offset o layout) and TVM TIRx's ``ComposeLayout``.
+
+    >>> tile = SwizzledLayout(S[8, 64], Swizzle(3, 3, 3))
+    >>> tile
+    SwizzledLayout(S[(8, 64):(64, 1)], Swizzle(3, 3, 3))
+    >>> print(tile.slice((8, 64), [(0, 8), (4, 12)]))
+    Swizzle(3, 3, 3) o (S[(8, 8):(64, 1)] + 4)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, layout: TileLayout | Spec | SwizzledLayout, swizzle: XorMap) -> SwizzledLayout:
+        if not isinstance(swizzle, XorMap):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+            raise LayoutError(
+                "SwizzledLayout",
+                f"the second operand is a swizzle, got {type(swizzle).__name__} {swizzle!r}",
+                "SwizzledLayout(layout, Swizzle(bits, base, shift))",
+            )
+        if isinstance(layout, SwizzledLayout):
+            return _made(layout.layout, swizzle.compose(layout.swizzle))
+        return _made(TileLayout(layout), swizzle)
+
+    @classmethod
+    def parse(cls, text: str, symbols: Mapping[str, Any] | None = None) -> SwizzledLayout:
+        """The layout that `text` writes: ``swizzle o layout``, the printed form, or TVM's.
+
+        The swizzle is written ``Swizzle(3, 3, 3)``, ``XorMap((1, 3))``, or ``S<3,3,3>`` and ``Sw<3,3,3>`` as CuTe does;
+        the layout as `TileLayout.parse` takes it.  Post-condition: ``parse(str(x)) == parse(repr(x)) == x``.
+        Errors: LayoutError with the position.
+
+        >>> SwizzledLayout.parse("S<3,3,3> o (S[8, 64] + 4)")
+        SwizzledLayout(S[(8, 64):(64, 1)] + 4, Swizzle(3, 3, 3))
+        >>> print(
+        ...     SwizzledLayout.parse("T.ComposeLayout(3, 2, 4, T.TileLayout(T.S[64:1]), swizzle_inner=False)")
+        ... )
+        Swizzle(2, 3, -4) o S[64:1]
+        """
+        found = read(text)
+        if found is None:
+            shown = text[:80] if type(text) is str else type(text).__name__
+            raise LayoutError(
+                "parse",
+                f"at position 0: expected a swizzle and a layout, found {shown!r}",
+                "write swizzle o layout",
+            )
+        swizzle, rest = found
+        return _made(TileLayout(parse(rest, symbols)), swizzle)
+
+    # --- the algebra ----------------------------------------------------------------------------
+
+    def canonicalize(self) -> TileLayout | SwizzledLayout:
+        """The same function in its simplest form: a tile layout where it is one, else the smallest swizzle.
+
+        Post-conditions: the same owners at every flat index; idempotent.  Only the bits that are reached count: what
+        the swizzle does to others is dropped, and a swizzle that leaves all values alone with it.  Where the values
+        are those of a tile layout (a row of a swizzled tile, for instance), that layout's canonical form is returned,
+        which is unique.  Of other functions equal forms mean equal functions, and `equivalent` decides the rest.
+
+        >>> SwizzledLayout(S[10:2], Swizzle(3, 4, 3)).canonicalize()  # C26
+        TileLayout(S[10:2])
+        >>> SwizzledLayout(S[4, 64], Swizzle(3, 3, 3)).canonicalize()
+        SwizzledLayout(S[256:1], Swizzle(2, 3, 3))
+        >>> SwizzledLayout(S[64] + 64, Swizzle(3, 3, 3)).canonicalize()
+        TileLayout(S[(4, 2, 8):(16, -8, 1)] + 72)
+        """
+        swizzle = self._least_swizzle("canonicalize")
+        inner = self._layout.canonicalize()
+        if swizzle.is_identity():
+            return inner
+        try:
+            plain = _unswizzle.unswizzled(parts_of(inner), swizzle.apply, swizzle.width, "canonicalize")
+        except LayoutError:  # not known to be plain: the swizzled form is right all the same
+            plain = None
+        return _made(inner, swizzle) if plain is None else _layout(plain).canonicalize()
+
+    def as_tile_layout(self) -> TileLayout:
+        """The tile layout with the same owners at every flat index, if there is one.
+
+        >>> SwizzledLayout(S[64] + 64, Swizzle(3, 3, 3)).as_tile_layout()
+        TileLayout(S[(4, 2, 8):(16, -8, 1)] + 72)
+
+        Errors: LayoutError where there is none; Undecided where the strides carry into one another and there are more
+        than 2**12 elements.
+        """
+        found = _unswizzle.unswizzled(
+            self._parts(), self._swizzle.apply, self._swizzle.width, "as_tile_layout"
+        )
+        if found is None:
+            raise LayoutError(
+                "as_tile_layout",
+                f"{self}: two digits of the index meet in one bit, and no tile layout has these values",
+                "slice until the bits that the swizzle reads are constant",
+            )
+        return _layout(found).canonicalize()
+
+    def _least_swizzle(self, operation: str) -> XorMap:
+        """The smallest swizzle with the same values here, the swizzle itself where that isn't known."""
+        try:
+            reached = _residues.reached_basis(self._parts(), self._swizzle.width, operation)
+        except LayoutError:
+            return self._swizzle if self._swizzle.width else Swizzle(0, 0, 0)
+        return smallest_on(self._swizzle, reached)
+
+    def group(self, shape: Sequence[Any] | int) -> tuple[SwizzledLayout, tuple[int, ...]]:
+        """The same function with iters split at the dimensions of `shape`, and the separators: see `TileLayout.group`.
+
+        >>> SwizzledLayout(S[512], Swizzle(3, 3, 3)).group((8, 64))
+        (SwizzledLayout(S[(8, 64):(64, 1)], Swizzle(3, 3, 3)), (0, 1, 2))
+        """
+        grouped, seps = self._layout.group(shape)
+        return _made(grouped, self._swizzle), seps
+
+    def slice(self, shape: Sequence[Any] | int, region: Sequence[Any]) -> SwizzledLayout:
+        """The layout of a box: `region` gives (begin, end) per dimension of `shape`, half open.
+
+        At every coordinate of the box the result has the owners of ``begin + coordinate``.  Where the box begins is an
+        offset before the swizzle, so that no begin is refused for the swizzle's sake: since a swizzle is a bijection,
+        there is a layout with this swizzle iff the tile layout has the slice.
+
+        >>> print(
+        ...     SwizzledLayout(S[(10, 2) : (2, 1)], Swizzle(3, 4, 3)).slice((10, 2), [(0, 10), (0, 1)])
+        ... )  # C26
+        Swizzle(3, 4, 3) o S[(10, 1):(2, 0)]
+
+        Errors: those of `TileLayout.slice`.
+        """
+        return _made(self._layout.slice(shape, region), self._swizzle)
+
+    def split_offset(self) -> tuple[Integer, SwizzledLayout]:
+        """The offset on `m` that commutes with the swizzle, and the rest: a base address and what is swizzled.
+
+        Post-condition: with ``(start, rest) = x.split_offset()``, every place of `x` is `start` beyond that of `rest`
+        on `m`; `start` is a multiple of ``2**swizzle.width``, and the offset of `rest` is less than that.
+
+        >>> SwizzledLayout(S[8, 64] + 1540, Swizzle(3, 3, 3)).split_offset()
+        (1536, SwizzledLayout(S[(8, 64):(64, 1)] + 4, Swizzle(3, 3, 3)))
+        """
+        shard, replica, offset = self._parts()
+        start, block = offset.get(M, 0), 1 << self._swizzle.width
+        if type(start) is int:
+            left = start % block
+        elif quotient(start, block) is not None:
+            left = 0
+        else:
+            raise LayoutError("split_offset", f"offset {start} is not known to be a multiple of {block}")
+        return start - left, _made(_layout((shard, replica, {**offset, M: left})), self._swizzle)
+
+    def tile(
+        self, outer: TileLayout, outer_shape: Sequence[Any] | int, inner_shape: Sequence[Any] | int
+    ) -> SwizzledLayout:
+        """Copies of this layout placed by `outer`, over the interleaved shape.
+
+        ``f(x || y) = f_outer(x) * span(self) + f_self(y)`` on every axis: each copy is swizzled like the first, which
+        one swizzle does only where copies lie whole periods apart.  The result has this swizzle, or the smallest
+        that does the same here.
+
+        >>> print(SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).tile(TileLayout(S[2, 1]), (2, 1), (8, 64)))
+        Swizzle(3, 3, 3) o S[(2, 8, 1, 64):(512, 64, 0, 1)]
+
+        Errors: LayoutError where the swizzle would mix copies; those of `TileLayout.tile`.
+        """
+        if not isinstance(outer, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+            raise LayoutError("tile", f"outer must be a TileLayout, got {type(outer).__name__}")
+        return self._tiled(
+            parts_of(outer), as_shape(outer_shape, "tile"), as_shape(inner_shape, "tile"), "tile"
+        )
+
+    def tile_to(self, to_shape: Sequence[Any] | int, current_shape: Sequence[Any] | int) -> SwizzledLayout:
+        """`tile` with the row-major copies on `m` that fill `to_shape`; dimensions must divide.
+
+        >>> print(SwizzledLayout(S[4, 64], Swizzle(3, 3, 3)).tile_to((8, 64), (4, 64)))
+        Swizzle(2, 3, 3) o S[(2, 4, 1, 64):(256, 64, 0, 1)]
+
+        Errors: as for `tile`.
+        """
+        to, current = as_shape(to_shape, "tile_to"), as_shape(current_shape, "tile_to")
+        _tile.tile_to(self._parts(), to, current)  # refuses what doesn't fit
+        counts = tuple([quotient(n, k) or 1 for n, k in zip(to, current, strict=True)])
+        return self._tiled((_tile.row_major(counts), (), {}), counts, current, "tile_to")
+
+    def _tiled(
+        self, outer: Parts, outer_shape: tuple[Integer, ...], inner_shape: tuple[Integer, ...], operation: str
+    ) -> SwizzledLayout:
+        inner = self._parts()
+        span = self.span()
+        scale = {**_tile.spans(inner[0], inner[1], operation), M: span}
+        moved = _swizzled_tile.placed(outer, scale)
+        move: Integer | None = None
+        for swizzle in (self._swizzle, self._least_swizzle(operation)):
+            move = _swizzled_tile.torn(inner, moved, swizzle.apply, swizzle.width, operation)
+            if move is None:
+                shapes = outer_shape, inner_shape
+                return _made(_layout(_swizzled_tile.interleaved(inner, moved, shapes, operation)), swizzle)
+        raise LayoutError(
+            operation,
+            f"copies of {self} span {span} places, and a copy that lies {move} away is not swizzled like the first: "
+            f"{self._swizzle} repeats every {1 << self._swizzle.width}",
+            "tile the layout first and swizzle the whole: SwizzledLayout(x.layout.tile(...), x.swizzle)",
+        )
+
+    def permute_dims(self, perm: Sequence[Any]) -> SwizzledLayout:
+        """The shard's iters in another order: iter k of the result is iter ``perm[k]``.
+
+        >>> SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).permute_dims((1, 0))
+        SwizzledLayout(S[(64, 8):(1, 64)], Swizzle(3, 3, 3))
+        """
+        return _made(self._layout.permute_dims(perm), self._swizzle)
+
+    def permute_by_groups(self, seps: Sequence[Any], perm: Sequence[Any]) -> SwizzledLayout:
+        """The groups ``shard[seps[g]:seps[g + 1]]`` in another order: group k of the result is ``perm[k]``.
+
+        >>> SwizzledLayout(S[2, 4, 64], Swizzle(3, 3, 3)).permute_by_groups((0, 2, 3), (1, 0))
+        SwizzledLayout(S[(64, 2, 4):(1, 256, 64)], Swizzle(3, 3, 3))
+        """
+        return _made(self._layout.permute_by_groups(seps, perm), self._swizzle)
+
+    def pack(self, num: Any) -> SwizzledLayout:
+        """`num` neighbors on `m` become one wider element; the swizzle counts in the wider ones too.
+
+        Post-condition: ``g(i) = f(i*num) / num`` on `m`, where ``f(i*num + j) = f(i*num) + j`` for ``0 <= j < num``.
+
+        >>> SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).pack(2)
+        SwizzledLayout(S[(8, 32):(32, 1)], Swizzle(3, 2, 3))
+
+        Errors: LayoutError where the swizzle tears the elements apart, where `num` is no power of two and the swizzle
+        moves anything, and as `TileLayout.pack`.
+        """
+        return self._rescaled(num, "pack")
+
+    def unpack(self, num: Any) -> SwizzledLayout:
+        """Each element becomes `num` narrower neighbors on `m`; the swizzle counts in the narrower ones too.
+
+        Post-condition: ``g(i*num + j) = f(i)*num + j`` on `m`.
+
+        >>> SwizzledLayout(S[8, 32], Swizzle(3, 2, 3)).unpack(2)
+        SwizzledLayout(S[(8, 32, 2):(64, 2, 1)], Swizzle(3, 3, 3))
+
+        Errors: LayoutError where `num` is no power of two and the swizzle moves anything, and as `TileLayout.unpack`.
+        """
+        return self._rescaled(num, "unpack")
+
+    def _rescaled(self, num: Any, operation: str) -> SwizzledLayout:
+        count = as_extent(num, operation, "num")
+        layout = self._layout.pack(count) if operation == "pack" else self._layout.unpack(count)
+        if count == 1:
+            return self
+        if self._least_swizzle(operation).is_identity():
+            return _made(layout, Swizzle(0, 0, 0))
+        if type(count) is not int or count & count - 1:
+            raise LayoutError(
+                operation,
+                f"{self._swizzle} mixes the bits of a coordinate, and num {count} is not a power of two",
+                f"{operation} the layout before it is swizzled",
+            )
+        places = count.bit_length() - 1
+        moved = self._swizzle.moved(-places if operation == "pack" else places)
+        if moved is None:
+            moved = self._packed_swizzle(places)
+        return _made(layout, moved)
+
+    def _packed_swizzle(self, places: int) -> XorMap:
+        """What the swizzle does to elements of ``2**places``, the values being whole runs of so many."""
+        apply = self._swizzle.apply
+        reached = _residues.reached_basis(self._parts(), self._swizzle.width, "pack")
+        torn = [v for v in reached if (v ^ apply(v)) & (1 << places) - 1]
+        torn += [1 << i for i in range(places) if apply(1 << i) != 1 << i]
+        if torn:
+            raise LayoutError(
+                "pack",
+                f"{self._swizzle} tears runs of {1 << places} elements apart: it takes {torn[0]} to {apply(torn[0])}",
+                "pack fewer, or pack the layout before it is swizzled",
+            )
+        span = _binary.basis([v >> places for v in reached], self._swizzle.width)
+        return smallest_map(span, [apply(v << places) >> places for v in span])
+
+    def storage(self) -> SwizzledLayout:
+        """The memory part: iters and offsets on memory axes only, as one holder sees its elements.
+
+        >>> SwizzledLayout(S[(8, 64) : (1 @ warpid, 1)] + 64, Swizzle(3, 3, 3)).storage()
+        SwizzledLayout(S[64:1] + 64, Swizzle(3, 3, 3))
+        """
+        return _made(self._layout.storage(), self._swizzle)
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def equivalent(
+        self, other: TileLayout | SwizzledLayout, shape: Sequence[Any] | int | None = None
+    ) -> Answer:
+        """Whether both have the same owners at every flat index; if not, with a coordinate where they differ.
+
+        The witness is a coordinate in `shape`, or a flat index without one.  Layouts of different sizes differ at the
+        first index that only one of them has.
+        Errors: Undecided where neither arithmetic nor a list of 2**16 places tells; LayoutError where symbols decide.
+
+        >>> tile = SwizzledLayout(S[8, 64], Swizzle(3, 3, 3))
+        >>> bool(tile.equivalent(SwizzledLayout(S[8, 64], Swizzle(3, 3, 4))))
+        False
+        >>> tile.equivalent(TileLayout(S[8, 64]), shape=(8, 64)).witness
+        (1, 0)
+        >>> bool(SwizzledLayout(S[4:2], Swizzle(1, 0, 1)).equivalent(TileLayout(S[(2, 2) : (4, 3)])))
+        True
+        """
+        if isinstance(other, SwizzledLayout):
+            there, back = other._layout, other._swizzle.inverse()
+        elif isinstance(other, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+            there, back = other, Swizzle(0, 0, 0)
+        else:
+            raise LayoutError("equivalent", f"a layout is expected, got {type(other).__name__} {other!r}")
+        between = back.compose(self._swizzle)
+        flat = _swizzled_equal.swizzled_difference(
+            self._parts(), parts_of(there), between.apply, between.width, "equivalent"
+        )
+        if flat is None:
+            return Answer(True, None, f"{self} and {other} have the same owners everywhere")
+        dims = None if shape is None else as_shape(shape, "equivalent")
+        at = flat if dims is None else in_shape(flat, dims)
+        return Answer(False, at, f"the owners of {self} and {other} differ at {at}")
+
+    def is_injective(self) -> Answer:
+        """Whether no two elements share a place; if two do, with their flat indices.
+
+        A swizzle is a bijection, so it is the question for the tile layout.  Errors: those of that question.
+
+        >>> bool(SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_injective())
+        True
+        >>> SwizzledLayout(S[(2, 64) : (32, 1)], Swizzle(3, 3, 3)).is_injective().witness
+        (32, 64)
+        """
+        pair = _injective.collision(self._layout.shard, self._layout.replica, "is_injective")
+        if pair is None:
+            return Answer(True, None, f"no two elements of {self} share a place")
+        return Answer(False, pair, f"elements {pair[0]} and {pair[1]} of {self} share a place")
+
+    def is_surjective(self) -> Answer:
+        """Whether every place between the least and the largest of each axis is held; if not, with one that isn't.
+
+        >>> bool(SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_surjective())
+        True
+        >>> SwizzledLayout(S[100], Swizzle(3, 0, 3)).is_surjective().witness
+        {m: 96}
+
+        Errors: LayoutError where symbols decide; Undecided for a swizzle of many bits on layouts with many gaps.
+        """
+        place = self._gap("is_surjective")
+        if place is None:
+            return Answer(True, None, f"every place that {self} spans is held")
+        return Answer(False, place, f"{place}, which {self} spans, is held by no element")
+
+    def is_bijective(self) -> Answer:
+        """Whether every place between the least and the largest of each axis is held, and by one element.
+
+        >>> bool(SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_bijective())
+        True
+        """
+        found = self.is_injective()
+        return self.is_surjective() if found else found
+
+    def _gap(self, operation: str) -> dict[Axis, Integer] | None:
+        shard, replica, offset = self._parts()
+        width = self._swizzle.width
+        if not width:
+            return _injective.gap(shard, replica, offset, operation)
+        rest = [tuple([it for it in x if it[2] is not M]) for x in (shard, replica)]
+        still = {a: v for a, v in offset.items() if a is not M}
+        base, digits, _ = _residues.memory_digits(self._parts(), None, operation)
+        missing = _residues.mapped_gap(self._swizzle.apply, width, base, digits, operation)
+        place = _injective.gap(rest[0], rest[1], still, operation)
+        if place is None and missing is None:
+            return None
+        if place is None:
+            place = {a: self._layout.apply(0).get(a, 0) for a in still}
+        return {**place, M: self._swizzle.apply(base) if missing is None else missing}
+
+
+def _made(layout: TileLayout, swizzle: XorMap) -> SwizzledLayout:
+    """A swizzled layout of operands that are known to be valid."""
+    self = object.__new__(SwizzledLayout)
+    _set(self, "_layout", layout)
+    _set(self, "_swizzle", swizzle)
+    _set(self, "_hash", hash((layout, swizzle)))
+    return self
+
+
+def _layout(parts: Parts) -> TileLayout:
+    return TileLayout.from_iters(*parts)
