@@ -8,9 +8,9 @@ from tilelayout import LayoutError
 from tilelayout.axis import axis
 from tilelayout.expr import Var
 
-from ..dispatch import fail, predicate, register_dispatch
+from ..dispatch import predicate, register_dispatch
 from ..dtypes import dtype
-from ..errors import DispatchFail
+from ..errors import DispatchFail, fail
 from ..isa import COPY, MMA_INSTRUCTIONS, ZERO_F32, MmaInstruction
 from ..ops import GemmCall
 from ..program import Comment, For, Instr, Program, Registers, Slot, Statement, View

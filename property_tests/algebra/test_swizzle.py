@@ -39,7 +39,11 @@ def test_it_permutes_its_blocks_and_is_linear(f: XorMap) -> None:
     assert sorted(values) == list(range(block))
     assert [f(x) for x in range(block, 2 * block)] == [v + block for v in values]
     assert [f(x) for x in range(-block, 0)] == [v - block for v in values]
-    assert all(values[x ^ y] == values[x] ^ values[y] for x in {1 % block, 3 % block, block // 2} for y in range(block))
+    assert all(
+        values[x ^ y] == values[x] ^ values[y]
+        for x in {1 % block, 3 % block, block // 2}
+        for y in range(block)
+    )
     assert f.width == 0 or any(f(x) != x for x in range(block // 2, block)), "the width is the least"
 
 
@@ -200,7 +204,9 @@ def test_laws_of_a_group(f: XorMap, g: XorMap, h: XorMap) -> None:
 
 def test_all_maps_of_three_bits_are_a_group_of_168() -> None:
     found = [
-        images for images in itertools.product(range(8), repeat=3) if not isinstance(binary.inverse(images), int)
+        images
+        for images in itertools.product(range(8), repeat=3)
+        if not isinstance(binary.inverse(images), int)
     ]
     values = {XorMap(images) for images in found}
     assert len(found) == len(values) == 168
@@ -224,7 +230,9 @@ def test_the_smallest_description_is_chosen() -> None:
     assert XorMap((1, 2, 5)) == Swizzle(1, 0, 2)
     assert XorMap((5, 2, 4, 8)) == Swizzle(1, 0, -2)
     assert Swizzle(2, 3, 3).compose(Swizzle(1, 5, 3)) == Swizzle(3, 3, 3)
-    assert Swizzle(3, 3, 3).compose(Swizzle(1, 4, 3)) == XorMap(Swizzle(3, 3, 3).compose(Swizzle(1, 4, 3)).images)
+    assert Swizzle(3, 3, 3).compose(Swizzle(1, 4, 3)) == XorMap(
+        Swizzle(3, 3, 3).compose(Swizzle(1, 4, 3)).images
+    )
     assert type(XorMap((1, 3, 6))) is XorMap
     assert XorMap((2, 1)).images == (2, 1)
 

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 import sympy
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from property_tests import strategies
@@ -27,7 +27,6 @@ from tilelayout import (
     warpid,
 )
 from tilelayout.expr import Var, evaluate
-from tilelayout.swizzle import smallest_on
 
 TILE = SwizzledLayout(S[8, 64], Swizzle(3, 3, 3))
 
@@ -162,7 +161,9 @@ def test_owners_table_and_apply(layout: SwizzledLayout, data: st.DataObject) -> 
     table = layout.table(shape)
     for flat, coord in enumerate(reference.coordinates(shape)):
         assert {reference.place(place) for place in layout.owners(*coord, shape=shape)} == function[flat]
-        first = swizzling.swizzled(layout.swizzle, reference.place(reference.displacement(layout.layout, flat)))
+        first = swizzling.swizzled(
+            layout.swizzle, reference.place(reference.displacement(layout.layout, flat))
+        )
         assert reference.place(layout.apply(*coord, shape=shape)) == first
         assert reference.place({a: v[coord] for a, v in table.items()}) == first
         assert reference.place(layout.apply(flat)) == first
@@ -201,7 +202,7 @@ def test_span_is_that_of_the_swizzled_values(layout: SwizzledLayout, axis: objec
 
 
 def test_span_of_huge_layouts() -> None:
-    layout = SwizzledLayout(S[(2**40, 3, 2**41 + 1) : (2**90, 5, 1)] + R[10**6:-7], Swizzle(3, 4, 3))
+    layout = SwizzledLayout(S[(2**40, 3, 2**41 + 1) : (2**90, 5, 1)] + R[10**6 : -7], Swizzle(3, 4, 3))
     values = layout.span()
     assert values >= layout.layout.span() - 1024
     assert SwizzledLayout(S[2**40 + 1], Swizzle(3, 0, 3)).span() == 2**40 + 1
@@ -259,7 +260,11 @@ def check_no_smaller_swizzle(layout: SwizzledLayout) -> None:
 
 
 def preimages(layout: SwizzledLayout) -> set[int]:
-    return {dict(p).get("m", 0) for flat in range(swizzling.size(layout)) for p in reference.owners(layout.layout, flat)}
+    return {
+        dict(p).get("m", 0)
+        for flat in range(swizzling.size(layout))
+        for p in reference.owners(layout.layout, flat)
+    }
 
 
 @given(swizzling.swizzled_layouts(max_size=32), swizzling.maps())
@@ -283,7 +288,9 @@ def test_as_tile_layout(layout: SwizzledLayout) -> None:
 
 def test_named_canonical_forms() -> None:
     assert SwizzledLayout(S[10:2], Swizzle(3, 4, 3)).canonicalize() == TileLayout(S[10:2])  # C26
-    assert SwizzledLayout(S[4, 64], Swizzle(3, 3, 3)).canonicalize() == SwizzledLayout(S[256], Swizzle(2, 3, 3))
+    assert SwizzledLayout(S[4, 64], Swizzle(3, 3, 3)).canonicalize() == SwizzledLayout(
+        S[256], Swizzle(2, 3, 3)
+    )
     assert SwizzledLayout(S[8, 64], Swizzle(0, 4, 3)).canonicalize() == TileLayout(S[512])
     row = TILE.slice((8, 64), [(5, 6), (0, 64)]).canonicalize()
     assert row == TileLayout(S[(2, 2, 2, 8) : (-32, 16, -8, 1)] + 360)
@@ -299,8 +306,12 @@ def test_canonical_forms_of_huge_and_of_symbolic_layouts() -> None:
         S[(2**40, 8) : (512, 1)]
     )
     n = sympy.Symbol("n", integer=True, positive=True)
-    assert SwizzledLayout(S[(n, 8) : (512, 1)], Swizzle(3, 3, 3)).canonicalize() == TileLayout(S[(n, 8) : (512, 1)])
-    assert SwizzledLayout(S[n, 64], Swizzle(3, 3, 3)).canonicalize() == SwizzledLayout(S[64 * n], Swizzle(3, 3, 3))
+    assert SwizzledLayout(S[(n, 8) : (512, 1)], Swizzle(3, 3, 3)).canonicalize() == TileLayout(
+        S[(n, 8) : (512, 1)]
+    )
+    assert SwizzledLayout(S[n, 64], Swizzle(3, 3, 3)).canonicalize() == SwizzledLayout(
+        S[64 * n], Swizzle(3, 3, 3)
+    )
     wide = SwizzledLayout(S[2**40], Swizzle(1, 0, 30))
     assert wide.canonicalize() == wide
 
@@ -343,7 +354,9 @@ def test_slice(layout: SwizzledLayout, data: st.DataObject) -> None:
         return
     found = layout.slice(shape, region)
     assert found == SwizzledLayout(inner, layout.swizzle)
-    assert swizzling.function(found) == [swizzling.owners(layout, flat) for flat in reference.box(shape, region)]
+    assert swizzling.function(found) == [
+        swizzling.owners(layout, flat) for flat in reference.box(shape, region)
+    ]
 
 
 def test_c26_slices() -> None:
@@ -369,9 +382,6 @@ def test_split_offset(layout: SwizzledLayout) -> None:
 
 def test_split_offset_of_symbols() -> None:
     n = sympy.Symbol("n", integer=True, nonnegative=True)
-    tiles = SwizzledLayout(S[16, 512], Swizzle(3, 3, 3))
-    start, rest = tiles.slice((16, 512), [(n, n + 1), (0, 512)]).split_offset() if False else (None, None)
-    assert start is rest is None
     moved = SwizzledLayout(S[8, 64] + 512 * n, Swizzle(3, 3, 3))
     assert moved.split_offset() == (512 * n, TILE)
     with pytest.raises(LayoutError, match="split_offset: offset 8\\*n is not known"):
@@ -389,81 +399,374 @@ def tilings(draw: st.DrawFn) -> tuple[SwizzledLayout, TileLayout, tuple[int, ...
     return inner, outer, shapes[0], shapes[1]
 
 
-def tiled(
-    inner: SwizzledLayout, outer: TileLayout, outer_shape: tuple[int, ...], inner_shape: tuple[int, ...]
+def interleaved(
+    outer: TileLayout,
+    inner: list[frozenset],
+    spans: dict[str, int],
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> list[frozenset]:
-    """``f(x || y) = f_outer(x) * span + f_inner(y)`` by the definition."""
-    axes = ("m", "laneid", "warpid")
-    spans = {}
-    for axis in axes:
-        coordinates = swizzling.values(inner, axis)
-        offset = 0 if axis == "m" else dict(inner.layout.offset).get(axis, 0)
-        spans[axis] = max(coordinates) - min(coordinates) + 1
-        assert offset is not None
+    """``f_outer(x) * span + f_inner(y)`` over the interleaved shape, given the owners of the inner layout."""
     out = []
-    whole = [a * b for a, b in zip(outer_shape, inner_shape, strict=True)]
-    for coord in reference.coordinates(whole):
-        x = [c // n for c, n in zip(coord, inner_shape, strict=True)]
-        y = [c % n for c, n in zip(coord, inner_shape, strict=True)]
+    for coord in reference.coordinates([a * b for a, b in zip(*shapes, strict=True)]):
+        x = [c // n for c, n in zip(coord, shapes[1], strict=True)]
+        y = [c % n for c, n in zip(coord, shapes[1], strict=True)]
         places = set()
-        for a in reference.owners(outer, reference.flatten(x, outer_shape)):
-            for b in swizzling.owners(inner, reference.flatten(y, inner_shape)):
-                far, near = dict(a), dict(b)
-                places.add(
-                    reference.place({k: far.get(k, 0) * spans[k] + near.get(k, 0) for k in axes})
-                )
+        for far in map(dict, reference.owners(outer, reference.flatten(x, shapes[0]))):
+            for near in map(dict, inner[reference.flatten(y, shapes[1])]):
+                places.add(reference.place({k: far.get(k, 0) * spans[k] + near.get(k, 0) for k in spans}))
         out.append(frozenset(places))
     return out
 
 
 @given(tilings())
 def test_tile(case: tuple) -> None:
-    """Each copy is swizzled like the first; refused only where one of our swizzles would mix copies."""
-    inner, outer, outer_shape, inner_shape = case
-    assume(swizzling.size(inner) * reference.size(outer) <= 128)
-    expected = tiled(inner, outer, outer_shape, inner_shape)
+    """Each copy is swizzled like the first; refused only where this swizzle would mix copies."""
+    inner, outer, *shapes = case
+    spans = {}
+    for axis in ("m", "laneid", "warpid"):
+        found = swizzling.values(inner, axis)
+        spans[axis] = max(found) - min(found) + 1
+    expected = interleaved(outer, swizzling.function(inner), spans, shapes)
     try:
-        found = inner.tile(outer, outer_shape, inner_shape)
+        found = inner.tile(outer, *shapes)
     except LayoutError as refusal:
-        assert "not swizzled like the first" in refusal.rule
-        assert swizzled_as_a_whole(inner, outer, outer_shape, inner_shape, inner.swizzle) != expected
+        assert "is not swizzled like the first" in refusal.rule
+        whole = interleaved(outer, swizzling.function(inner.layout), spans, shapes)
+        for f in (inner.swizzle, inner.canonicalize().swizzle):
+            assert [
+                frozenset(swizzling.swizzled(f, place) for place in places) for places in whole
+            ] != expected
     else:
         assert swizzling.function(found) == expected
 
 
-def swizzled_as_a_whole(
-    inner: SwizzledLayout, outer: TileLayout, outer_shape: tuple, inner_shape: tuple, swizzle: XorMap
-) -> list[frozenset]:
-    """What the swizzle makes of unswizzled copies that lie the swizzled span apart."""
-    span = inner.span()
-    plain = inner.layout.span()
-    scaled = [(it.extent, it.stride * span if it.axis is m else it.stride, it.axis) for it in outer.shard]
-    copies = [(it.extent, it.stride * span if it.axis is m else it.stride, it.axis) for it in outer.replica]
-    moved = {a: v * span if a is m else v for a, v in outer.offset.items()}
-    rest = SwizzledLayout(inner.layout, Swizzle(0, 0, 0))
-    if plain == 1:
-        whole = inner.layout.tile(TileLayout.from_iters(scaled, copies, moved), outer_shape, inner_shape)
-        return swizzling.function(SwizzledLayout(whole, swizzle))
-    # One place per copy on m: the layout's own span must not scale it.
-    assert rest.layout == inner.layout
-    out = []
-    for places in tiled_by(inner.layout, TileLayout.from_iters(scaled, copies, moved), outer_shape, inner_shape):
-        out.append(frozenset(swizzling.swizzled(swizzle, place) for place in places))
-    return out
+def test_tiles_that_lie_whole_periods_apart_keep_the_swizzle() -> None:
+    found = TILE.tile_to((16, 128), (8, 64))
+    assert found == SwizzledLayout(S[(2, 8, 2, 64) : (1024, 64, 512, 1)], Swizzle(3, 3, 3))
+    n = sympy.Symbol("n", integer=True, positive=True)
+    assert TILE.tile_to((8 * n, 64), (8, 64)).swizzle == Swizzle(3, 3, 3)
+    huge = TILE.tile_to((2**43, 2**40), (8, 64))
+    assert huge.apply(2**43 - 8, 9, shape=(2**43, 2**40))["m"] == (2**40 - 1) * 2**43 + 9
 
 
-def tiled_by(inner: TileLayout, outer: TileLayout, outer_shape: tuple, inner_shape: tuple) -> list[set]:
+def test_half_a_tile_is_tiled_with_half_the_swizzle() -> None:
+    """The rows 4 to 7 are a copy of 0 to 3: in the whole tile they would be swizzled by other numbers."""
+    found = SwizzledLayout(S[4, 64], Swizzle(3, 3, 3)).tile_to((8, 64), (4, 64))
+    assert found.swizzle == Swizzle(2, 3, 3)
+    assert found.apply(4, 0, shape=(8, 64)) == {m: 256}
+    assert TILE.apply(4, 0, shape=(8, 64)) == {m: 288}
+
+
+@pytest.mark.parametrize(
+    ("layout", "to", "current", "word"),
+    [
+        (
+            SwizzledLayout(S[100], Swizzle(3, 0, 3)),
+            (200,),
+            (100,),
+            "span 104 places.*lies 104 away.*repeats every 64",
+        ),
+        (
+            SwizzledLayout(S[(8, 64) : (72, 1)], Swizzle(3, 3, 3)),
+            (16, 64),
+            (8, 64),
+            "is not swizzled like the first",
+        ),
+        (TILE, (15, 64), (8, 64), "8 does not divide 15"),
+        (TILE, (16,), (8, 64), "differ in rank"),
+        (TILE, (16, 64), (8, 65), "tile_to"),
+    ],
+)
+def test_tilings_that_are_refused(layout: SwizzledLayout, to: tuple, current: tuple, word: str) -> None:
+    with pytest.raises(LayoutError, match=word) as caught:
+        layout.tile_to(to, current)
+    assert caught.value.operation == "tile_to"
+
+
+def test_only_a_tile_layout_places_copies() -> None:
+    for outer in (TILE, S[2], None):
+        with pytest.raises(LayoutError, match="tile: outer must be a TileLayout"):
+            TILE.tile(outer, (2, 1), (8, 64))
+
+
+@given(swizzling.swizzled_layouts(), st.data())
+def test_permutations(layout: SwizzledLayout, data: st.DataObject) -> None:
+    rank = len(layout.layout.shard)
+    perm = data.draw(st.permutations(range(rank)))
+    found = layout.permute_dims(perm)
+    assert found == SwizzledLayout(layout.layout.permute_dims(perm), layout.swizzle)
+    extents = [it.extent for it in layout.layout.shard]
+    for coord in reference.coordinates(extents):
+        there = reference.flatten([coord[p] for p in perm], [extents[p] for p in perm])
+        assert swizzling.owners(found, there) == swizzling.owners(layout, reference.flatten(coord, extents))
+    assert layout.permute_by_groups(range(rank + 1), perm) == found
+
+
+# --- units ------------------------------------------------------------------------------------------
+
+
+def moved(places: frozenset, times: int, plus: int) -> frozenset:
+    return frozenset(reference.place({**dict(p), "m": dict(p).get("m", 0) * times + plus}) for p in places)
+
+
+@given(swizzling.swizzled_layouts(max_size=32), st.sampled_from([1, 2, 3, 4, 8]))
+def test_unpack(layout: SwizzledLayout, n: int) -> None:
+    try:
+        found = layout.unpack(n)
+    except LayoutError as refusal:
+        assert n == 3
+        assert "not a power of two" in refusal.rule
+        assert any(v != swizzling.image(layout.swizzle, v) for v in preimages(layout))
+        return
+    assert swizzling.size(found) == n * swizzling.size(layout)
+    for i, places in enumerate(swizzling.function(layout)):
+        for j in range(n):
+            assert swizzling.owners(found, i * n + j) == moved(places, n, j)
+    again = found.pack(n)
+    assert swizzling.function(again) == swizzling.function(layout)
+
+
+@given(swizzling.swizzled_layouts(), st.sampled_from([2, 3, 4, 8]))
+def test_pack(layout: SwizzledLayout, n: int) -> None:
+    """Refused iff the tile layout can't be packed or the swizzle tears the packed elements apart."""
+    function = swizzling.function(layout)
+    whole = len(function) % n == 0 and all(
+        places == moved(function[i // n * n], 1, i % n) for i, places in enumerate(function)
+    )
+    whole = whole and all(dict(p).get("m", 0) % n == 0 for places in function[::n] for p in places)
+    try:
+        found = layout.pack(n)
+    except LayoutError:
+        try:
+            layout.layout.pack(n)
+        except LayoutError:
+            return
+        assert not whole or n == 3
+    else:
+        assert whole
+        assert [moved(places, n, 0) for places in swizzling.function(found)] == function[::n]
+
+
+def test_pack_of_runs_that_only_the_swizzle_of_these_values_keeps() -> None:
+    """Bit 0 is read where bit 3 is written, but all values have bit 3 where they have bit 4."""
+    swizzle = Swizzle(1, 0, 3).compose(Swizzle(1, 0, 4))
+    layout = SwizzledLayout(S[(2, 8) : (24, 1)], swizzle)
+    assert swizzle.moved(-1) is None
+    assert layout.pack(2) == SwizzledLayout(S[(2, 4) : (12, 1)], Swizzle(0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("layout", "n", "packed"),
+    [
+        (TILE, 2, SwizzledLayout(S[8, 32], Swizzle(3, 2, 3))),
+        (TILE, 8, SwizzledLayout(S[8, 8], Swizzle(3, 0, 3))),
+        (SwizzledLayout(S[(8, 3) : (3, 1)], Swizzle(3, 5, 3)), 3, SwizzledLayout(S[8:1], Swizzle(0, 0, 0))),
+        (SwizzledLayout(S[16:1], Swizzle(3, 4, 3)), 2, SwizzledLayout(S[8:1], Swizzle(0, 0, 0))),  # C22
+        (TILE, 1, TILE),
+    ],
+)
+def test_named_packings(layout: SwizzledLayout, n: int, packed: SwizzledLayout) -> None:
+    assert layout.pack(n) == packed
+
+
+def test_c22_with_a_size_that_is_known_at_run_time_only() -> None:
+    n = sympy.Symbol("n", integer=True, positive=True)
+    assert SwizzledLayout(S[16 * n], Swizzle(3, 4, 3)).pack(2) == SwizzledLayout(S[8 * n], Swizzle(3, 3, 3))
+    assert SwizzledLayout(S[(1, 1) : (0, 0)], Swizzle(3, 4, 3)).unpack(4).size() == 4
+    assert SwizzledLayout(S[(2, 2, 2) : (0, 16, 0)], Swizzle(3, 4, 3)).unpack(4).layout.shard[-1] == (4, 1, m)
+
+
+@pytest.mark.parametrize(
+    ("operation", "layout", "n", "word"),
+    [
+        ("pack", TILE, 16, "tears runs of 16 elements apart"),
+        ("pack", SwizzledLayout(S[8, 63], Swizzle(3, 3, 3)), 3, "num 3 is not a power of two"),
+        ("unpack", TILE, 3, "num 3 is not a power of two.*unpack the layout before"),  # C23
+        ("pack", SwizzledLayout(S[16:2], Swizzle(3, 4, 3)), 2, "not neighbors"),
+        ("pack", SwizzledLayout(S[8, 64] + 1, Swizzle(3, 3, 3)), 2, "splits an element"),
+        ("pack", TILE, 0, "at least 1"),
+        ("unpack", TILE, True, "integer"),
+        ("unpack", TILE, sympy.Symbol("w", integer=True, positive=True), "num w is not a power of two"),
+    ],
+)
+def test_units_that_are_refused(operation: str, layout: SwizzledLayout, n: object, word: str) -> None:
+    with pytest.raises(LayoutError, match=word) as caught:
+        getattr(layout, operation)(n)
+    assert caught.value.operation == operation
+
+
+@given(swizzling.swizzled_layouts())
+def test_storage(layout: SwizzledLayout) -> None:
+    found = layout.storage()
+    assert found == SwizzledLayout(layout.layout.storage(), layout.swizzle)
+
+
+# --- questions --------------------------------------------------------------------------------------
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[SwizzledLayout, TileLayout | SwizzledLayout]:
+    """A layout, and one that is often the same function in another form."""
+    layout = draw(swizzling.swizzled_layouts(max_size=32))
+    kind = draw(st.integers(0, 5))
+    if kind == 0:
+        return layout, draw(swizzling.swizzled_layouts(max_size=32))
+    if kind == 1:
+        return layout, layout.canonicalize()
+    if kind == 2:
+        return layout, SwizzledLayout(layout.layout, draw(swizzling.maps()))
+    shard = list(layout.layout.shard)
+    if kind == 3 and shard:
+        k = draw(st.integers(0, len(shard) - 1))
+        shard[k] = (shard[k].extent, shard[k].stride + draw(st.sampled_from([0, 1, 8, 512])), shard[k].axis)
+    offset = dict(layout.layout.offset)
+    if kind == 4:
+        offset[m] = offset.get(m, 0) + draw(st.sampled_from([0, 1, 8, 512]))
+    other = SwizzledLayout(TileLayout.from_iters(shard, layout.layout.replica, offset), layout.swizzle)
+    return layout, other.group(draw(strategies.fitting_shapes([it[0] for it in shard])))[0]
+
+
+@given(pairs(), st.data())
+def test_equivalent(pair: tuple, data: st.DataObject) -> None:
+    one, other = pair
+    functions = [swizzling.function(x) for x in pair]
+    answer = one.equivalent(other)
+    assert bool(answer) == (functions[0] == functions[1]), answer
+    if isinstance(other, SwizzledLayout):
+        assert bool(other.equivalent(one)) == bool(answer)
+    if answer:
+        assert answer.witness is None
+    else:
+        k = answer.witness
+        assert [f[k] if k < len(f) else None for f in functions[:1]] != [
+            f[k] if k < len(f) else None for f in functions[1:]
+        ]
+        if len(functions[0]) == len(functions[1]):
+            shape = data.draw(strategies.factorizations(len(functions[0])))
+            coord = one.equivalent(other, shape).witness
+            assert reference.flatten(coord, shape) == k
+
+
+def test_equivalence_of_huge_layouts() -> None:
+    """By arithmetic: extents to 2**40, and rank 40."""
+    swizzle = Swizzle(3, 3, 3)
+    one = SwizzledLayout(S[2**40, 2**40, 64], swizzle)
+    assert one.equivalent(SwizzledLayout(S[2**70, 2**16], swizzle))
+    assert (
+        one.equivalent(SwizzledLayout(S[(2**40, 2**40, 64) : (2**46, 64, 1)], Swizzle(2, 3, 3))).witness
+        == 256
+    )
+    assert one.equivalent(TileLayout(S[2**86])).witness == 64
+    assert not one.equivalent(SwizzledLayout(S[2**40, 2**40, 65], swizzle))
+    deep = TileLayout.from_iters([(2**10, 2 ** (10 * k), "m") for k in range(40)][::-1])
+    assert SwizzledLayout(deep, swizzle).equivalent(SwizzledLayout(S[2**400], swizzle))
+    far = SwizzledLayout(S[(2**40, 64) : (64, 1)] + 2**80, swizzle)
+    assert far.equivalent(SwizzledLayout(S[2**46] + 2**80, swizzle))
+    assert far.equivalent(SwizzledLayout(S[2**46], swizzle)).witness == 0
+
+
+def test_what_is_left_undecided_is_not_guessed() -> None:
+    wide = Swizzle(1, 0, 40)
+    layout = SwizzledLayout(S[2**50], wide)
+    assert layout.equivalent(layout)
+    with pytest.raises(Undecided):
+        layout.equivalent(SwizzledLayout(S[2**50], Swizzle(1, 1, 40).compose(wide)))
+    with pytest.raises(Undecided):
+        layout.is_surjective()
+    n = sympy.Symbol("n", integer=True, positive=True)
+    with pytest.raises(LayoutError, match="symbolic"):
+        SwizzledLayout(S[n, 64], Swizzle(3, 3, 3)).equivalent(TileLayout(S[n, 64]))
+    assert SwizzledLayout(S[n, 64], Swizzle(3, 3, 3)).equivalent(SwizzledLayout(S[64 * n], Swizzle(3, 3, 3)))
+
+
+def test_only_layouts_are_compared() -> None:
+    for other in (None, S[8, 64], Swizzle(3, 3, 3), "S[8]"):
+        with pytest.raises(LayoutError, match="equivalent: a layout is expected"):
+            TILE.equivalent(other)
+
+
+@given(swizzling.swizzled_layouts())
+def test_injective(layout: SwizzledLayout) -> None:
+    function = swizzling.function(layout)
+    answer = layout.is_injective()
+    shared = {
+        place for k, places in enumerate(function) for other in function[:k] for place in places & other
+    }
+    assert bool(answer) == (not shared)
+    if not answer:
+        i, j = answer.witness
+        assert i != j
+        assert function[i] & function[j]
+
+
+@given(swizzling.swizzled_layouts(max_size=32))
+def test_surjective(layout: SwizzledLayout) -> None:
+    held = {place for places in swizzling.function(layout) for place in places}
     axes = ("m", "laneid", "warpid")
-    out = []
-    whole = [a * b for a, b in zip(outer_shape, inner_shape, strict=True)]
-    for coord in reference.coordinates(whole):
-        x = [c // n for c, n in zip(coord, inner_shape, strict=True)]
-        y = [c % n for c, n in zip(coord, inner_shape, strict=True)]
-        places = set()
-        for a in reference.owners(outer, reference.flatten(x, outer_shape)):
-            for b in reference.owners(inner, reference.flatten(y, inner_shape)):
-                far, near = dict(a), dict(b)
-                spans = {k: 1 if k == "m" else inner.span(k) for k in axes}
-                places.add(reference.place({k: far.get(k, 0) * spans[k] + near.get(k, 0) for k in axes}))
-        out.append(places)
-    return out
+    ends = {a: (min(vs := swizzling.values(layout, a)), max(vs)) for a in axes}
+    room = 1
+    for low, high in ends.values():
+        room *= high - low + 1
+    answer = layout.is_surjective()
+    assert bool(answer) == (len(held) == room), answer
+    assert bool(layout.is_bijective()) == (bool(answer) and bool(layout.is_injective()))
+    if not answer:
+        missing = reference.place(answer.witness)
+        assert missing not in held
+        assert all(low <= dict(missing).get(a, 0) <= high for a, (low, high) in ends.items())
+
+
+def test_questions_about_huge_layouts() -> None:
+    big = SwizzledLayout(S[2**40, 2**40], Swizzle(3, 3, 3))
+    assert big.is_injective()
+    assert big.is_surjective()
+    assert big.is_bijective()
+    assert SwizzledLayout(S[2**40 + 5], Swizzle(3, 0, 3)).is_surjective()
+    assert SwizzledLayout(S[2**40 + 30], Swizzle(3, 0, 3)).is_surjective().witness[m] >= 2**40
+    assert not SwizzledLayout(S[(2**40, 64) : (65, 1)], Swizzle(3, 3, 3)).is_surjective()
+    assert SwizzledLayout(S[(2**40, 2) : (1, 1)], Swizzle(3, 3, 3)).is_injective().witness == (1, 2)
+
+
+# --- cases of issue 3 -------------------------------------------------------------------------------
+
+
+def ways(addresses: list[int], banks: int = 32) -> int:
+    """How many different words the busiest bank delivers."""
+    return max(len({a for a in addresses if a % banks == bank}) for bank in range(banks))
+
+
+@pytest.mark.parametrize(
+    ("stride", "swizzle", "expected"),
+    [
+        (32, Swizzle(0, 0, 0), 32), (64, Swizzle(0, 0, 0), 32), (16, Swizzle(0, 0, 0), 16), (33, Swizzle(0, 0, 0), 1),
+        (32, Swizzle(5, 0, 5), 1), (32, Swizzle(3, 0, 5), 4), (32, Swizzle(2, 0, 5), 8),
+    ],
+)  # fmt: skip
+def test_c28_a_column_of_floats(stride: int, swizzle: Swizzle, expected: int) -> None:
+    column = SwizzledLayout(S[(32, 32) : (stride, 1)], swizzle).slice((32, 32), [(0, 32), (0, 1)])
+    assert ways([column.apply(lane)["m"] for lane in range(32)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("ld", "swizzle", "expected"),
+    [
+        (32, Swizzle(0, 0, 0), 4), (32, Swizzle(2, 3, 3), 1), (32, Swizzle(3, 3, 4), 2), (64, Swizzle(0, 0, 0), 8),
+        (64, Swizzle(3, 3, 3), 1), (72, Swizzle(0, 0, 0), 1), (72, Swizzle(3, 3, 3), 8), (128, Swizzle(3, 3, 3), 2),
+        (128, Swizzle(3, 3, 4), 1),
+    ],
+)  # fmt: skip
+def test_c28_a_phase_of_ldmatrix(ld: int, swizzle: Swizzle, expected: int) -> None:
+    """Eight rows of 16 bytes, halves: the words of each row, in pairs of halves."""
+    rows = SwizzledLayout(S[(8, 8) : (ld, 1)], swizzle).pack(2)
+    words = rows.table((8, 4))[m]
+    assert ways(words.ravel().tolist()) == expected
+
+
+def test_c25_halves() -> None:
+    """Half S<1,3,3> o (8, 16):(16, 1) at (4, 0), in elements, and in bytes by unpacking."""
+    halves = SwizzledLayout(S[(8, 16) : (16, 1)], Swizzle(1, 3, 3))
+    assert halves.apply(4, 0, shape=(8, 16)) == {m: 72}
+    assert halves.table((8, 16))[m][4, 0] == 72
+    in_bytes = halves.unpack(2)
+    assert in_bytes.swizzle == Swizzle(1, 4, 3)
+    assert in_bytes.apply(4, 0, shape=(8, 32)) == {m: 144}

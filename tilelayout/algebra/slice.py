@@ -40,6 +40,9 @@ def slice_layout(parts: Parts, shape: tuple[Integer, ...], region: Any) -> Parts
     entries = as_entries(region, "slice", "region")
     if len(entries) != len(shape):
         raise LayoutError("slice", f"region has {len(entries)} ranges, shape {shape} has rank {len(shape)}")
+    for bounds in entries:
+        if type(bounds) in (tuple, list) and len(bounds) == 3:
+            return _stepped.slice_stepped(parts, shape, entries)
     found = find(shard, shape, "slice")
     base = dict(offset)
     if found is None:
@@ -66,7 +69,7 @@ def check_range(bounds: Any, extent: Integer, d: int) -> tuple[Integer, Integer]
             return begin, end - begin
     # A `range` of two would pass for a pair: its entries are not its bounds.
     if type(bounds) is range or len(pair := as_entries(bounds, "slice", f"range {d}")) != 2:
-        raise LayoutError("slice", f"range {d} must be a pair (begin, end), got {bounds!r}")
+        raise LayoutError("slice", f"range {d} must be (begin, end) or (begin, end, step), got {bounds!r}")
     begin = folded(as_integer(pair[0], "slice", f"begin of dimension {d}"))
     end = folded(as_integer(pair[1], "slice", f"end of dimension {d}"))
     length = folded(end - begin)
