@@ -74,6 +74,7 @@ def rows() -> list[tuple[str, Callable[[], dict[str, Any]]]]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m property_tests.gpu", description=__doc__)
     parser.add_argument("--json", type=Path, help="write the results here")
+    parser.add_argument("--commit", default="", help="what is being tested, noted in the results")
     options = parser.parse_args()
     card = numba_cuda.gpu_name()
     if card is None:
@@ -96,7 +97,8 @@ def main() -> int:
     right = sum(r["right"] for r in results)
     print(f"\n{card}: {right} of {len(results)} rows right")
     if options.json:
-        summary = {"card": card, "date": str(datetime.date.today()), "right": right, "rows": results}
+        summary = {"card": card, "date": str(datetime.date.today()), "commit": options.commit}
+        summary |= {"right": right, "rows": results}
         options.json.write_text(json.dumps(summary, indent=1))
     return 0 if right == len(results) else 1
 
