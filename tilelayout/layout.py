@@ -20,6 +20,7 @@ from .functions import Functions
 from .parts import Iter, M, as_entries, as_integer, as_iters, as_shape, nonzero, product
 from .questions import Questions
 from .spec import Spec, parse, to_text
+from .structure import Structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class _Fields:
     _plan: _evaluate.Plan | None
 
 
-class TileLayout(_Fields, Functions, Questions):
+class TileLayout(_Fields, Functions, Questions, Structure):
     """Where each element of a logical tensor lives: the set of places of every flat index.
 
     ``TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 4 @ warpid] + 5 @ warpid)``
@@ -233,12 +234,19 @@ class TileLayout(_Fields, Functions, Questions):
 
     # --- the algebra ----------------------------------------------------------------------------
 
-    def canonicalize(self) -> TileLayout:
+    def canonicalize(self, scope: str | None = None) -> TileLayout:
         """The canonical form: the same function with the fewest iters.
+
+        With a `scope` the thread axes of a CTA are first counted as it counts them, see `fuse_threads` and
+        `split_threads`: "cta" by tx, "warpgroup" by wgid and tid_in_wg, "warp" by warpid and laneid.
 
         >>> TileLayout(S[(2, 3, 4) : (12, 4, 1)]).canonicalize()
         TileLayout(S[24:1])
+        >>> TileLayout(S[(4, 32) : (1 @ wid_in_wg, 1 @ laneid)]).canonicalize("cta")
+        TileLayout(S[128 : 1 @ tx])
         """
+        if scope is not None:
+            return self._canonicalize_threads(scope)
         return _trusted(*_canonicalize.canonicalize(self._shard, self._replica, self._offset))
 
     def group(self, shape: Sequence[Any] | int) -> tuple[TileLayout, tuple[int, ...]]:
@@ -253,13 +261,15 @@ class TileLayout(_Fields, Functions, Questions):
         return _trusted(shard, self._replica, self._offset), seps
 
     def slice(self, shape: Sequence[Any] | int, region: Sequence[Any]) -> TileLayout:
-        """The layout of a box: `region` gives (begin, end) per dimension of `shape`, half open.
+        """The layout of a box: `region` gives (begin, end) or (begin, end, step) per dimension of `shape`, half open.
 
-        At every coordinate of the box the result has the owners of ``begin + coordinate``.  A layout is
+        At every coordinate of the box the result has the owners of ``begin + step * coordinate``.  A layout is
         returned iff one exists.
 
         >>> TileLayout(S[8, 16]).slice((8, 16), [(2, 4), (8, 16)])
         TileLayout(S[(2, 8):(16, 1)] + 40)
+        >>> TileLayout(S[8, 16]).slice((8, 16), [(1, 8, 3), (8, 16)])
+        TileLayout(S[(3, 8):(48, 1)] + 24)
         """
         return _trusted(*_slice.slice_layout(self._parts(), as_shape(shape, "slice"), region))
 

@@ -62,8 +62,8 @@ def values(layout: SwizzledLayout, axis: str = "m") -> set[int]:
 
 
 @st.composite
-def swizzles(draw: st.DrawFn, most_bits: int = 3, most_base: int = 3, most_width: int = 9) -> Swizzle:
-    bits = draw(st.integers(0, most_bits))
+def swizzles(draw: st.DrawFn, most_base: int = 3, most_width: int = 9) -> Swizzle:
+    bits = draw(st.sampled_from([1, 2, 1, 2, 3, 0]))
     base = draw(st.integers(0, most_base))
     shift = draw(st.integers(bits, max(bits, most_width - bits - base)))
     return Swizzle(bits, base, draw(st.sampled_from([shift, shift, -shift])))
@@ -71,40 +71,57 @@ def swizzles(draw: st.DrawFn, most_bits: int = 3, most_base: int = 3, most_width
 
 @st.composite
 def xor_maps(draw: st.DrawFn, most_width: int = 6) -> XorMap:
-    """Any linear bijection: the identity after random XORs of one image into another."""
+    """Any linear bijection: a permutation of the bits after random XORs of one image into another."""
     width = draw(st.integers(0, most_width))
-    images = draw(st.permutations([1 << i for i in range(width)])) if draw(st.booleans()) else None
-    images = [1 << i for i in range(width)] if images is None else list(images)
+    images = [1 << i for i in range(width)]
+    if draw(st.integers(0, 3)) == 3:
+        images = draw(st.permutations(images))
     places = st.integers(0, max(width - 1, 0))
-    for i, j in draw(st.lists(st.tuples(places, places), max_size=8)):
+    for i, j in draw(st.lists(st.tuples(places, places), min_size=1, max_size=8)):
         if i != j:
             images[i] ^= images[j]
     return XorMap(images)
 
 
 def maps() -> st.SearchStrategy[XorMap]:
-    return st.one_of(swizzles(), swizzles(), xor_maps())
+    return st.one_of(swizzles(), swizzles(1, 5), xor_maps())
 
 
 POWERS = (1, 1, 2, 4, 8, 8, 16, 32, 64, 128, 256, 512)
 STRIDES = (*POWERS, *POWERS, 0, 3, 6, 9, 12, 24, 72, -1, -2, -8, -64, 2**33, -(2**40), 10**25)
 AXES = (m, m, m, m, laneid, warpid)
+OFFSETS = strategies.offsets(AXES, (0, 0, 1, 4, 8, 64, 72, 512, -8, 2**40))
 
 
-def inner_layouts(
-    max_size: int = 64, replicated: bool = True, strides: Sequence[int] = STRIDES
-) -> st.SearchStrategy[TileLayout]:
-    """Mostly of memory and of powers of two, as tiles that are swizzled are."""
+@st.composite
+def tiles(draw: st.DrawFn, max_size: int = 64) -> TileLayout:
+    """Compact, or with a pad or a lane here and there: what swizzles are made for."""
+    iters: list[tuple[int, int, object]] = []  # innermost first
+    stride, room = draw(st.sampled_from([1, 1, 1, 2])), max_size
+    for _ in range(draw(st.integers(1, 4))):
+        extent = draw(st.sampled_from([e for e in (2, 2, 4, 4, 8, 8, 16, 3, 5) if e <= room] or [1]))
+        room //= extent
+        if draw(st.integers(0, 9)) == 9:
+            iters.append((extent, 1, laneid))
+            continue
+        iters.append((extent, stride, m))
+        stride = stride * extent + draw(st.sampled_from([0, 0, 0, 0, 0, 8]))
+    order = draw(st.permutations(iters)) if draw(st.booleans()) else iters[::-1]
+    return TileLayout.from_iters(order, (), draw(OFFSETS) if draw(st.booleans()) else {})
 
-    @st.composite
-    def draw_layout(draw: st.DrawFn) -> TileLayout:
-        extents = draw(st.sampled_from([(2, 2, 4, 8, 1), (2, 2, 4, 8, 1), strategies.EXTENTS]))
-        shard = draw(strategies.shards(max_size, 4, AXES, strides, extents))
-        replica = draw(strategies.replicas(4, 2, AXES, (0, 1, 2, 8, 64, -8))) if replicated else ()
-        offset = draw(strategies.offsets(AXES, (0, 0, 1, 4, 8, 64, 72, 512, -8, 2**40)))
-        return TileLayout.from_iters(shard, replica, offset)
 
-    return draw_layout()
+@st.composite
+def any_layouts(
+    draw: st.DrawFn, max_size: int = 64, replicated: bool = True, strides: Sequence[int] = STRIDES
+) -> TileLayout:
+    extents = draw(st.sampled_from([(2, 2, 4, 8, 1), (2, 2, 4, 8, 1), strategies.EXTENTS]))
+    shard = draw(strategies.shards(max_size, 4, AXES, strides, extents))
+    replica = draw(strategies.replicas(4, 2, AXES, (0, 1, 2, 8, 64, -8))) if replicated else ()
+    return TileLayout.from_iters(shard, replica, draw(OFFSETS))
+
+
+def inner_layouts(max_size: int = 64, **options: object) -> st.SearchStrategy[TileLayout]:
+    return st.one_of(tiles(max_size), tiles(max_size), any_layouts(max_size, **options))
 
 
 def swizzled_layouts(max_size: int = 64, **options: object) -> st.SearchStrategy[SwizzledLayout]:

@@ -139,7 +139,7 @@ def test_bounds_may_be_any_pair_of_integers() -> None:
         ([(0, 8), (0, 4), (0, 1)], "3 ranges"),
         ([], "0 ranges"),
         ([(0, 8), (0,)], "pair"),
-        ([(0, 8), (0, 4, 1)], "pair"),
+        ([(0, 8), (0, 4, 1, 1)], "pair"),
         ([(0, 8), 4], "range 1"),
         ([(0, 8), range(2)], "pair"),
         ([(0, 8), slice(0, 4)], "range 1"),

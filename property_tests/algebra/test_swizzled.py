@@ -175,7 +175,7 @@ def test_array_coordinates(layout: SwizzledLayout) -> None:
     found = layout.apply(flat)
     assert all(v.tolist() == [layout.apply(int(i))[a] for i in flat] for a, v in found.items())
     for k, place in enumerate(layout.owners(flat)):
-        assert all(int(v[-1]) == layout.owners(int(flat[-1]))[k][a] for a, v in place.items())
+        assert all(np.ravel(v)[-1] == layout.owners(int(flat[-1]))[k][a] for a, v in place.items())
 
 
 @given(swizzling.swizzled_layouts(max_size=48))
@@ -207,10 +207,10 @@ def test_span_of_huge_layouts() -> None:
     assert values >= layout.layout.span() - 1024
     assert SwizzledLayout(S[2**40 + 1], Swizzle(3, 0, 3)).span() == 2**40 + 1
     assert SwizzledLayout(S[2**40 + 63] - 2**50, Swizzle(3, 0, 3)).span() == 2**40 + 64
-    assert SwizzledLayout(S[2, 3], Swizzle(1, 0, -300)).span() == 2**300 + 5 - 0
+    assert SwizzledLayout(S[2, 3], Swizzle(1, 0, -300)).span() == 2**300 + 6
     n = sympy.Symbol("n", integer=True, positive=True)
     assert sympy.expand(SwizzledLayout(S[n, 512], Swizzle(3, 3, 3)).span() - 512 * n) == 0
-    with pytest.raises(LayoutError, match="span: .*symbolic"):
+    with pytest.raises(LayoutError, match=r"span: .*symbolic"):
         SwizzledLayout(S[n], Swizzle(3, 3, 3)).span()
     with pytest.raises(Undecided, match="span"):
         SwizzledLayout(S[2**40], Swizzle(1, 0, 30)).span()
@@ -317,7 +317,7 @@ def test_canonical_forms_of_huge_and_of_symbolic_layouts() -> None:
 
 
 def test_what_is_not_known_to_be_a_tile_layout() -> None:
-    with pytest.raises(LayoutError, match="as_tile_layout: .*two digits of the index meet in one bit"):
+    with pytest.raises(LayoutError, match=r"as_tile_layout: .*two digits of the index meet in one bit"):
         TILE.as_tile_layout()
     with pytest.raises(Undecided, match="as_tile_layout: the strides carry"):
         SwizzledLayout(S[3**9], Swizzle(3, 3, 3)).as_tile_layout()
@@ -347,10 +347,9 @@ def test_slice(layout: SwizzledLayout, data: st.DataObject) -> None:
     region = data.draw(strategies.regions(shape))
     try:
         inner = layout.layout.slice(shape, region)
-    except LayoutError as refusal:
-        with pytest.raises(LayoutError) as caught:
+    except LayoutError:
+        with pytest.raises(LayoutError, match="slice"):
             layout.slice(shape, region)
-        assert str(caught.value) == str(refusal)
         return
     found = layout.slice(shape, region)
     assert found == SwizzledLayout(inner, layout.swizzle)
@@ -391,7 +390,7 @@ def test_split_offset_of_symbols() -> None:
 @st.composite
 def tilings(draw: st.DrawFn) -> tuple[SwizzledLayout, TileLayout, tuple[int, ...], tuple[int, ...]]:
     inner = draw(swizzling.swizzled_layouts(max_size=32))
-    outer = draw(swizzling.inner_layouts(max_size=6, strides=(0, 1, 1, 2, 2, 4, -1, 3)))
+    outer = draw(swizzling.any_layouts(max_size=6, strides=(0, 1, 1, 2, 2, 4, -1, 3)))
     rank = draw(st.integers(1, 3))
     shapes = [
         draw(strategies.fitting_shapes([it.extent for it in x.shard], rank)) for x in (outer, inner.layout)
@@ -428,16 +427,14 @@ def test_tile(case: tuple) -> None:
         spans[axis] = max(found) - min(found) + 1
     expected = interleaved(outer, swizzling.function(inner), spans, shapes)
     try:
-        found = inner.tile(outer, *shapes)
-    except LayoutError as refusal:
-        assert "is not swizzled like the first" in refusal.rule
+        found = swizzling.function(inner.tile(outer, *shapes))
+    except LayoutError:
         whole = interleaved(outer, swizzling.function(inner.layout), spans, shapes)
-        for f in (inner.swizzle, inner.canonicalize().swizzle):
-            assert [
-                frozenset(swizzling.swizzled(f, place) for place in places) for places in whole
-            ] != expected
+        found = [frozenset(swizzling.swizzled(inner.swizzle, place) for place in places) for places in whole]
+        assert found != expected
+        assert isinstance(inner.canonicalize(), SwizzledLayout)
     else:
-        assert swizzling.function(found) == expected
+        assert found == expected
 
 
 def test_tiles_that_lie_whole_periods_apart_keep_the_swizzle() -> None:
@@ -513,9 +510,8 @@ def moved(places: frozenset, times: int, plus: int) -> frozenset:
 def test_unpack(layout: SwizzledLayout, n: int) -> None:
     try:
         found = layout.unpack(n)
-    except LayoutError as refusal:
+    except LayoutError:
         assert n == 3
-        assert "not a power of two" in refusal.rule
         assert any(v != swizzling.image(layout.swizzle, v) for v in preimages(layout))
         return
     assert swizzling.size(found) == n * swizzling.size(layout)
@@ -561,7 +557,7 @@ def test_pack_of_runs_that_only_the_swizzle_of_these_values_keeps() -> None:
         (TILE, 2, SwizzledLayout(S[8, 32], Swizzle(3, 2, 3))),
         (TILE, 8, SwizzledLayout(S[8, 8], Swizzle(3, 0, 3))),
         (SwizzledLayout(S[(8, 3) : (3, 1)], Swizzle(3, 5, 3)), 3, SwizzledLayout(S[8:1], Swizzle(0, 0, 0))),
-        (SwizzledLayout(S[16:1], Swizzle(3, 4, 3)), 2, SwizzledLayout(S[8:1], Swizzle(0, 0, 0))),  # C22
+        (SwizzledLayout(S[16:1], Swizzle(3, 4, 3)), 2, SwizzledLayout(S[8:1], Swizzle(3, 3, 3))),  # C22
         (TILE, 1, TILE),
     ],
 )
@@ -666,13 +662,14 @@ def test_equivalence_of_huge_layouts() -> None:
 
 
 def test_what_is_left_undecided_is_not_guessed() -> None:
-    wide = Swizzle(1, 0, 40)
-    layout = SwizzledLayout(S[2**50], wide)
-    assert layout.equivalent(layout)
-    with pytest.raises(Undecided):
-        layout.equivalent(SwizzledLayout(S[2**50], Swizzle(1, 1, 40).compose(wide)))
-    with pytest.raises(Undecided):
-        layout.is_surjective()
+    even = SwizzledLayout(
+        S[2**50 : 2], Swizzle(1, 0, -40)
+    )  # nothing is read, but 41 bits are too many to see it
+    assert even.equivalent(even)
+    assert even.equivalent(TileLayout(S[2**50 : 3])).witness == 1
+    for question in (lambda: even.equivalent(even.layout), even.is_surjective, even.span):
+        with pytest.raises(Undecided):
+            question()
     n = sympy.Symbol("n", integer=True, positive=True)
     with pytest.raises(LayoutError, match="symbolic"):
         SwizzledLayout(S[n, 64], Swizzle(3, 3, 3)).equivalent(TileLayout(S[n, 64]))
@@ -681,7 +678,7 @@ def test_what_is_left_undecided_is_not_guessed() -> None:
 
 def test_only_layouts_are_compared() -> None:
     for other in (None, S[8, 64], Swizzle(3, 3, 3), "S[8]"):
-        with pytest.raises(LayoutError, match="equivalent: a layout is expected"):
+        with pytest.raises(LayoutError, match="equivalent: other must be a layout"):
             TILE.equivalent(other)
 
 

@@ -72,6 +72,24 @@ def tile_to(layout, to_shape, current_shape):
     return write(layout.tile_to(to_shape, current_shape))
 
 
+def group_many(layout, shapes):
+    grouped, seps = layout.group_many(shapes)
+    return {"layout": write(grouped), "seps": [[int(s) for s in mine] for mine in seps]}
+
+
+def direct_sum(layout, left, left_shape, right_shape):
+    return write(layout.direct_sum(read(left), left_shape, right_shape))
+
+
+def broadcast(layout, num, position):
+    return write(layout.broadcast(num, position))
+
+
+def recover(layout, name, whole, shape, part_shape):
+    """The recognizer of that name."""
+    return write(getattr(layout, name)(read(whole), shape, part_shape))
+
+
 def permute_dims(layout, perm):
     return write(layout.permute_dims(perm))
 
@@ -103,8 +121,8 @@ def version(layout):
 KNOWN = {
     f.__name__.rstrip("_"): f
     for f in (
-        table, canonicalize, group, slice_, tile, tile_to, permute_dims, permute_by_groups, pack, unpack, measure,
-        text, version,
+        table, canonicalize, group, group_many, slice_, tile, tile_to, direct_sum, broadcast, recover, permute_dims,
+        permute_by_groups, pack, unpack, measure, text, version,
     )
 }  # fmt: skip
 

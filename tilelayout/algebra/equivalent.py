@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ..axis import Axis
     from ..parts import Integer, Parts, RawIter
 
-BUDGET = 2**18  # copies on one axis that are listed
+LIST_LIMIT = 2**16  # choices of copies that are listed on one axis, or
+BIT_LIMIT = 2**24  # places that they may lie in
 OPERATION = "equivalent"
 
 
@@ -132,19 +133,35 @@ def _same_sums(x: list[RawIter], y: list[RawIter], a: Axis) -> bool:
         return False
     if _gapped(lists[0]) and _gapped(lists[1]):
         return False  # the canonical form is unique where strides leave gaps
-    sums: list[set[int]] = []
-    for z in lists:
-        found = {0}
-        for s, e in sorted(z, reverse=True):
-            if len(found) * e > BUDGET:
-                raise Undecided(
-                    OPERATION,
-                    f"whether replicas of {prod(e for _, e in lists[0])} and {prod(e for _, e in lists[1])} choices on "
-                    f"{a} make the same copies isn't found by listing {BUDGET} of them",
-                )
-            found = {v + c * s for v in found for c in range(e)}
-        sums.append(found)
-    return sums[0] == sums[1]
+    if max(prod([e for _, e in z]) for z in lists) <= LIST_LIMIT:
+        return _sums(lists[0]) == _sums(lists[1])
+    if reach[0] // divisor[0] <= BIT_LIMIT:
+        return _reached(lists[0], divisor[0]) == _reached(lists[1], divisor[0])
+    raise Undecided(
+        OPERATION,
+        f"whether two replicas make the same copies on {a} isn't found by listing {LIST_LIMIT} choices or {BIT_LIMIT} "
+        f"places",
+    )
+
+
+def _sums(digits: list[tuple[int, int]]) -> set[int]:
+    """Every distance, of few choices."""
+    found = {0}
+    for s, e in digits:
+        found = {v + c * s for v in found for c in range(e)}
+    return found
+
+
+def _reached(digits: list[tuple[int, int]], unit: int) -> int:
+    """Every distance as a bit, of few places."""
+    bits = 1
+    for s, e in digits:
+        count = 1
+        while count < e:
+            more = min(count, e - count)
+            bits |= bits << (more * s // unit)
+            count += more
+    return bits
 
 
 def _gapped(digits: list[tuple[int, int]]) -> bool:

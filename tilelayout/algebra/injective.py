@@ -12,7 +12,7 @@ from math import gcd, prod
 
 from ..errors import LayoutError, Undecided
 from .canonicalize import fuse, fuse_replica
-from .integers import at_most, same, sign
+from .integers import at_most, quotient, same, sign
 from .sums import solutions
 
 TYPE_CHECKING = False
@@ -239,12 +239,17 @@ def _symbolic_collision(
 def _symbolic_axis(
     digits: list[tuple[Integer, Integer, Integer]], a: Axis, operation: str
 ) -> Collision | None:
-    """Take away digits whose stride is proved to exceed the reach of the others."""
+    """Take away digits that are proved to be 0 in every d: the stride exceeds the reach of the others, or theirs are
+    multiples of stride times extent.
+    """
     rest = list(digits)
     while any(weight != 0 for _, _, weight in rest):
-        for k, (_, s, _) in enumerate(rest):
-            reach: Integer = sum([(e - 1) * t for e, t, _ in rest[:k] + rest[k + 1 :]], 0)
-            if at_most(reach + 1, s):
+        for k, (e, s, _) in enumerate(rest):
+            others = rest[:k] + rest[k + 1 :]
+            reach: Integer = sum([(f - 1) * t for f, t, _ in others], 0)
+            if at_most(reach + 1, s) or (
+                at_most(1, s) and all(quotient(t, s * e) is not None for _, t, _ in others)
+            ):
                 del rest[k]
                 break
         else:
@@ -255,7 +260,7 @@ def _symbolic_axis(
             raise LayoutError(
                 operation,
                 f"whether a place on {a} is reached twice depends on symbols: no stride of "
-                f"{', '.join(f'{e}:{s}' for e, s, _ in rest)} is proved to exceed what the others reach together",
+                f"{', '.join(f'{e}:{s}' for e, s, _ in rest)} is proved to exceed what the others reach, or to divide them",
             )
     return None
 

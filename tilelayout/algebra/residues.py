@@ -157,9 +157,6 @@ class Residues:
             flat += weight
         return flat
 
-    def listed(self) -> list[int]:
-        return self.here.nonzero()[0].tolist()
-
     def stray(self, delta: Array, step: int, jump: int) -> int | None:
         """A residue r reached so far with ``delta[r + step] - delta[r] != jump``, or None."""
         import numpy as np
@@ -174,10 +171,24 @@ class Residues:
 
 def reached_basis(parts: Parts, width: int, operation: str) -> list[int]:
     """A basis over F2 of the span of the values on `m`, of their low `width` bits."""
+    import numpy as np
+
     base, digits, whole = memory_digits(parts, width, operation)
+    least, most = extremes(base, digits)
+    bits = width if whole or least < 0 else min(width, most.bit_length())
+    # Single steps mostly span all there is, without a list of what is reached.
+    single = [base, *[base + count * s for e, s in digits for count in steps(e)]]
+    found = binary.basis([x & (1 << bits) - 1 for x in single], bits)
+    if len(found) == bits:
+        return found
     reached = Residues(width, base, digits, operation, whole)
     reached.add_digits(digits)
-    return binary.basis(reached.listed(), reached.bits)
+    left = reached.here.nonzero()[0]
+    leaders: list[int] = []
+    while leader := int(left.max()):
+        leaders.append(leader)
+        left = np.where(left >> leader.bit_length() - 1 & 1, left ^ leader, left)
+    return binary.basis(leaders, bits)
 
 
 def distances(apply: Map, bits: int) -> Array:

@@ -15,6 +15,7 @@ from ..parts import UNIT, as_entries, as_integer, nonzero, product
 from .canonicalize import fuse
 from .group import find, group, split
 from .integers import at_most, folded, same
+from .later import Later
 from .window import difference, single_axis, slice_dimension, value
 
 TYPE_CHECKING = False
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..parts import Integer, Offset, Parts, RawIter
+    from . import stepped as _stepped
     from .window import Digits, Vector
 
     Range = tuple[Integer, Integer, Integer, str]  # extent, begin, length, and its dimensions' name
+else:
+    _stepped = Later("stepped")
 
 SEARCH_LIMIT = 2**16
 """Positions that are listed before a box is given up as undecided."""
@@ -33,6 +37,7 @@ SEARCH_LIMIT = 2**16
 def slice_layout(parts: Parts, shape: tuple[Integer, ...], region: Any) -> Parts:
     """Post-condition: at every coordinate of the box, the owners of ``begin + coordinate`` in `shape`.
 
+    A range is (begin, end), half open, or (begin, end, step).
     Returns a layout iff one exists; LayoutError names the dimension otherwise.  Only a large box in a shape
     that the iters can't be grouped to is left Undecided.
     """
@@ -69,7 +74,9 @@ def check_range(bounds: Any, extent: Integer, d: int) -> tuple[Integer, Integer]
             return begin, end - begin
     # A `range` of two would pass for a pair: its entries are not its bounds.
     if type(bounds) is range or len(pair := as_entries(bounds, "slice", f"range {d}")) != 2:
-        raise LayoutError("slice", f"range {d} must be (begin, end) or (begin, end, step), got {bounds!r}")
+        raise LayoutError(
+            "slice", f"range {d} must be a pair (begin, end) or (begin, end, step), got {bounds!r}"
+        )
     begin = folded(as_integer(pair[0], "slice", f"begin of dimension {d}"))
     end = folded(as_integer(pair[1], "slice", f"end of dimension {d}"))
     length = folded(end - begin)

@@ -14,7 +14,7 @@ from math import gcd
 from ..errors import LayoutError
 from ..parts import UNIT, M
 from .canonicalize import fuse
-from .integers import at_most, quotient
+from .integers import at_most, folded, quotient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,14 @@ def slice_dimension(
         begin, length = outer_begin, outer_length
     if length != 1:
         e, s, a = rest[-1]
-        if inside(begin, length, e):
+        if type(begin) is not int and (whole := aligned(begin, length, e)) > 1:
+            out.append((whole, s, a))
+            e, s = e // whole, s * whole  # type: ignore[operator]  # plain, since `whole` divides it
+            rest[-1] = e, s, a
+            begin, length = quotient(begin, whole), length // whole  # type: ignore[assignment]  # proved, hence not None
+        if length == 1:
+            pass
+        elif inside(begin, length, e):
             out.append((length, s, a))
         else:
             if (
@@ -86,7 +93,20 @@ def inside(begin: Integer, length: Integer, extent: Integer) -> bool:
     """Whether the range is proved to stay within one run of the innermost digit."""
     if type(begin) is int and type(length) is int and type(extent) is int:
         return begin % extent + length <= extent
-    return at_most(begin + length, extent)
+    if at_most(begin + length, extent):
+        return True
+    if type(length) is not int or type(extent) is not int:
+        return False
+    digit = folded(begin % extent)
+    return type(digit) is int and digit + length <= extent
+
+
+def aligned(begin: Integer, length: Integer, extent: Integer) -> int:
+    """The largest divisor of a length and an extent that is proved to divide a symbolic begin; else 1."""
+    if type(length) is not int or type(extent) is not int:
+        return 1
+    common = gcd(length, extent)
+    return next(k for k in range(common, 0, -1) if common % k == 0 and quotient(begin, k) is not None)
 
 
 def single_axis(step: Vector) -> tuple[Integer, Axis] | None:

@@ -6,6 +6,7 @@ The map is given by its diagonals (see `binary`), so that all kinds are calculat
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 
 from ..errors import LayoutError
 from ..parts import as_integer
@@ -57,21 +58,42 @@ def _index_array(x: Any, width: int) -> Any:
 
 
 def _on_sympy(terms: Terms, width: int, x: Any) -> Any:
-    """Through `expr`; where ``^`` is left, as ``a + b - 2*a*b`` of single bits, which sympy can write."""
+    """Through `expr` where ``^`` folds away; else as ``a + b - 2*a*b`` of single bits, which sympy can write.
+
+    The bits are differences of quotients: sympy 1.14 takes ``Mod(3*Mod(n, 4), 8)`` for ``Mod(3*Mod(n, 4)**2, 8)``, so
+    no remainder may be put around another here.
+    """
     from .. import expr
 
     known = symbols_of(x)
     index = expr.from_sympy(x)
-    try:
-        return expr.to_sympy(_xor(terms, index), known)
-    except LayoutError:  # a bit operation, which sympy doesn't have
-        pass
+    folded = _xor(terms, index)
+    if not any(isinstance(part, expr.Bitwise | expr.Mod) for part in _parts(folded) - _parts(index)):
+        return expr.to_sympy(folded, known)
+    quotients = [expr.to_sympy(index // (1 << i), known) for i in range(width + 1)]
+    bits = [q - 2 * half for q, half in pairwise(quotients)]
     images = [binary.xor(terms, 1 << i) for i in range(width)]
-    bits = [index // (1 << i) % 2 for i in range(width)]
+    total = x
     for j, own in enumerate(bits):
-        bit: expr.Index = 0
+        bit: Any = 0
         for i, image in enumerate(images):
             if image >> j & 1:
                 bit = bit + bits[i] - 2 * bit * bits[i]
-        index = index + (1 << j) * (bit - own)
-    return expr.to_sympy(index, known)
+        total = total + (1 << j) * (bit - own)
+    return total
+
+
+def _parts(x: Any) -> set[Any]:
+    """All expressions inside an expression."""
+    from .. import expr
+
+    found: set[Any] = set()
+    pending = [x]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, tuple | dict):
+            pending.extend(part)  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(part, expr.Expr) and part not in found:
+            found.add(part)
+            pending.extend(part.parts())
+    return found

@@ -5,7 +5,6 @@
 systems and lowering may not be imported.
 """
 
-from .answer import Answer
 from .layout import SwizzledLayout
 
-__all__ = ["Answer", "SwizzledLayout"]
+__all__ = ["SwizzledLayout"]

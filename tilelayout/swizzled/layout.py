@@ -10,13 +10,14 @@ from ..algebra import swizzled_tile as _swizzled_tile
 from ..algebra import tile as _tile
 from ..algebra import unswizzle as _unswizzle
 from ..algebra.equivalent import in_shape
+from ..algebra.group import check_size
 from ..algebra.integers import quotient
 from ..errors import LayoutError
 from ..layout import TileLayout
 from ..parts import M, as_extent, as_shape
+from ..questions import Answer
 from ..spec import Spec, parse
 from ..swizzle import Swizzle, XorMap, smallest_map, smallest_on
-from .answer import Answer
 from .base import Swizzled, parts_of
 from .text import read
 
@@ -92,13 +93,16 @@ class SwizzledLayout(Swizzled):
 
     # --- the algebra ----------------------------------------------------------------------------
 
-    def canonicalize(self) -> TileLayout | SwizzledLayout:
+    def canonicalize(self, scope: str | None = None) -> TileLayout | SwizzledLayout:
         """The same function in its simplest form: a tile layout where it is one, else the smallest swizzle.
+
+        `scope` counts thread axes as `TileLayout.canonicalize` does with it.
 
         Post-conditions: the same owners at every flat index; idempotent.  Only the bits that are reached count: what
         the swizzle does to others is dropped, and a swizzle that leaves all values alone with it.  Where the values
-        are those of a tile layout (a row of a swizzled tile, for instance), that layout's canonical form is returned,
-        which is unique.  Of other functions equal forms mean equal functions, and `equivalent` decides the rest.
+        are those of a tile layout (a row of a swizzled tile, for instance), that layout's canonical form is returned;
+        this is seen wherever the bits of the values don't carry into one another, else up to 2**12 elements.  Equal
+        forms mean equal functions; whether different forms do is for `equivalent`.
 
         >>> SwizzledLayout(S[10:2], Swizzle(3, 4, 3)).canonicalize()  # C26
         TileLayout(S[10:2])
@@ -108,14 +112,14 @@ class SwizzledLayout(Swizzled):
         TileLayout(S[(4, 2, 8):(16, -8, 1)] + 72)
         """
         swizzle = self._least_swizzle("canonicalize")
-        inner = self._layout.canonicalize()
+        inner = self._layout.canonicalize(scope)
         if swizzle.is_identity():
             return inner
         try:
             plain = _unswizzle.unswizzled(parts_of(inner), swizzle.apply, swizzle.width, "canonicalize")
         except LayoutError:  # not known to be plain: the swizzled form is right all the same
             plain = None
-        return _made(inner, swizzle) if plain is None else _layout(plain).canonicalize()
+        return _made(inner, swizzle) if plain is None else _layout(plain).canonicalize(scope)
 
     def as_tile_layout(self) -> TileLayout:
         """The tile layout with the same owners at every flat index, if there is one.
@@ -142,7 +146,7 @@ class SwizzledLayout(Swizzled):
         try:
             reached = _residues.reached_basis(self._parts(), self._swizzle.width, operation)
         except LayoutError:
-            return self._swizzle if self._swizzle.width else Swizzle(0, 0, 0)
+            return self._swizzle
         return smallest_on(self._swizzle, reached)
 
     def group(self, shape: Sequence[Any] | int) -> tuple[SwizzledLayout, tuple[int, ...]]:
@@ -155,11 +159,11 @@ class SwizzledLayout(Swizzled):
         return _made(grouped, self._swizzle), seps
 
     def slice(self, shape: Sequence[Any] | int, region: Sequence[Any]) -> SwizzledLayout:
-        """The layout of a box: `region` gives (begin, end) per dimension of `shape`, half open.
+        """The layout of a box: `region` gives (begin, end) or (begin, end, step) per dimension of `shape`, half open.
 
-        At every coordinate of the box the result has the owners of ``begin + coordinate``.  Where the box begins is an
-        offset before the swizzle, so that no begin is refused for the swizzle's sake: since a swizzle is a bijection,
-        there is a layout with this swizzle iff the tile layout has the slice.
+        At every coordinate of the box the result has the owners of ``begin + step * coordinate``.  Where the box begins
+        is an offset before the swizzle, so that no begin is refused for the swizzle's sake: since a swizzle is a
+        bijection, there is a layout with this swizzle iff the tile layout has the slice.
 
         >>> print(
         ...     SwizzledLayout(S[(10, 2) : (2, 1)], Swizzle(3, 4, 3)).slice((10, 2), [(0, 10), (0, 1)])
@@ -229,12 +233,18 @@ class SwizzledLayout(Swizzled):
         span = self.span()
         scale = {**_tile.spans(inner[0], inner[1], operation), M: span}
         moved = _swizzled_tile.placed(outer, scale)
-        move: Integer | None = None
-        for swizzle in (self._swizzle, self._least_swizzle(operation)):
+        swizzle = self._swizzle
+        move = _swizzled_tile.torn(inner, moved, swizzle.apply, swizzle.width, operation)
+        if move is not None:
+            swizzle = self._least_swizzle(operation)
             move = _swizzled_tile.torn(inner, moved, swizzle.apply, swizzle.width, operation)
-            if move is None:
-                shapes = outer_shape, inner_shape
-                return _made(_layout(_swizzled_tile.interleaved(inner, moved, shapes, operation)), swizzle)
+        if move is None:
+            shapes = outer_shape, inner_shape
+            return _made(_layout(_swizzled_tile.interleaved(inner, moved, shapes, operation)), swizzle)
+        plain = self.canonicalize()
+        if isinstance(plain, TileLayout):
+            copies = _tile.tile(parts_of(plain), outer, outer_shape, inner_shape, operation)
+            return _made(_layout(copies), Swizzle(0, 0, 0))
         raise LayoutError(
             operation,
             f"copies of {self} span {span} places, and a copy that lies {move} away is not swizzled like the first: "
@@ -286,21 +296,17 @@ class SwizzledLayout(Swizzled):
     def _rescaled(self, num: Any, operation: str) -> SwizzledLayout:
         count = as_extent(num, operation, "num")
         layout = self._layout.pack(count) if operation == "pack" else self._layout.unpack(count)
-        if count == 1:
-            return self
-        if self._least_swizzle(operation).is_identity():
-            return _made(layout, Swizzle(0, 0, 0))
-        if type(count) is not int or count & count - 1:
+        if type(count) is int and not count & count - 1:
+            places = count.bit_length() - 1
+            moved = self._swizzle.moved(-places if operation == "pack" else places)
+            return _made(layout, self._packed_swizzle(places) if moved is None else moved)
+        if not self._least_swizzle(operation).is_identity():
             raise LayoutError(
                 operation,
                 f"{self._swizzle} mixes the bits of a coordinate, and num {count} is not a power of two",
                 f"{operation} the layout before it is swizzled",
             )
-        places = count.bit_length() - 1
-        moved = self._swizzle.moved(-places if operation == "pack" else places)
-        if moved is None:
-            moved = self._packed_swizzle(places)
-        return _made(layout, moved)
+        return _made(layout, Swizzle(0, 0, 0))
 
     def _packed_swizzle(self, places: int) -> XorMap:
         """What the swizzle does to elements of ``2**places``, the values being whole runs of so many."""
@@ -330,71 +336,70 @@ class SwizzledLayout(Swizzled):
     def equivalent(
         self, other: TileLayout | SwizzledLayout, shape: Sequence[Any] | int | None = None
     ) -> Answer:
-        """Whether both have the same owners at every flat index; if not, with a coordinate where they differ.
+        """Whether `other` is the same function: the same set of owners at every index, offsets included.
 
-        The witness is a coordinate in `shape`, or a flat index without one.  Layouts of different sizes differ at the
-        first index that only one of them has.
+        Witness: a flat index at which the owners differ, or its coordinate in `shape`, which must have the size of
+        both.  Without a shape, layouts of different sizes differ at the first index that only one of them has.
         Errors: Undecided where neither arithmetic nor a list of 2**16 places tells; LayoutError where symbols decide.
 
         >>> tile = SwizzledLayout(S[8, 64], Swizzle(3, 3, 3))
-        >>> bool(tile.equivalent(SwizzledLayout(S[8, 64], Swizzle(3, 3, 4))))
-        False
-        >>> tile.equivalent(TileLayout(S[8, 64]), shape=(8, 64)).witness
-        (1, 0)
-        >>> bool(SwizzledLayout(S[4:2], Swizzle(1, 0, 1)).equivalent(TileLayout(S[(2, 2) : (4, 3)])))
-        True
+        >>> tile.equivalent(TileLayout(S[8, 64]), shape=(8, 64))
+        no, see (1, 0)
+        >>> tile.equivalent(SwizzledLayout(S[8, 64], Swizzle(3, 3, 4)))
+        no, see 64
+        >>> SwizzledLayout(S[4:2], Swizzle(1, 0, 1)).equivalent(TileLayout(S[(2, 2) : (4, 3)]))
+        yes
         """
         if isinstance(other, SwizzledLayout):
             there, back = other._layout, other._swizzle.inverse()
         elif isinstance(other, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             there, back = other, Swizzle(0, 0, 0)
         else:
-            raise LayoutError("equivalent", f"a layout is expected, got {type(other).__name__} {other!r}")
-        between = back.compose(self._swizzle)
-        flat = _swizzled_equal.swizzled_difference(
-            self._parts(), parts_of(there), between.apply, between.width, "equivalent"
-        )
-        if flat is None:
-            return Answer(True, None, f"{self} and {other} have the same owners everywhere")
+            raise LayoutError("equivalent", f"other must be a layout, got {type(other).__name__} {other!r}")
+        one, two = self._parts(), parts_of(there)
         dims = None if shape is None else as_shape(shape, "equivalent")
-        at = flat if dims is None else in_shape(flat, dims)
-        return Answer(False, at, f"the owners of {self} and {other} differ at {at}")
+        if dims is not None:
+            check_size(one[0], dims, "equivalent")
+            check_size(two[0], dims, "equivalent")
+        between = back.compose(self._swizzle)
+        flat = _swizzled_equal.swizzled_difference(one, two, between.apply, between.width, "equivalent")
+        if flat is None:
+            return Answer(True)
+        return Answer(False, flat if dims is None else in_shape(flat, dims) if dims else ())
 
     def is_injective(self) -> Answer:
-        """Whether no two elements share a place; if two do, with their flat indices.
+        """Whether no place holds two elements: as for the tile layout, since a swizzle is a bijection.
 
-        A swizzle is a bijection, so it is the question for the tile layout.  Errors: those of that question.
+        Witness: two flat indices, the smaller first, that have a place in common.
+        Errors: those of `TileLayout.is_injective`.
 
-        >>> bool(SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_injective())
-        True
-        >>> SwizzledLayout(S[(2, 64) : (32, 1)], Swizzle(3, 3, 3)).is_injective().witness
-        (32, 64)
+        >>> SwizzledLayout(S[(2, 64) : (32, 1)], Swizzle(3, 3, 3)).is_injective()
+        no, see (32, 64)
         """
-        pair = _injective.collision(self._layout.shard, self._layout.replica, "is_injective")
-        if pair is None:
-            return Answer(True, None, f"no two elements of {self} share a place")
-        return Answer(False, pair, f"elements {pair[0]} and {pair[1]} of {self} share a place")
+        return self._layout.is_injective()
 
     def is_surjective(self) -> Answer:
-        """Whether every place between the least and the largest of each axis is held; if not, with one that isn't.
+        """Whether every place of the box that the layout spans is held: on each axis, from its least to its greatest
+        coordinate, swizzled.
 
-        >>> bool(SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_surjective())
-        True
-        >>> SwizzledLayout(S[100], Swizzle(3, 0, 3)).is_surjective().witness
-        {m: 96}
-
+        Witness: a mapping axis -> coordinate inside the box that no element has.
         Errors: LayoutError where symbols decide; Undecided for a swizzle of many bits on layouts with many gaps.
+
+        >>> SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_surjective()
+        yes
+        >>> SwizzledLayout(S[100], Swizzle(3, 0, 3)).is_surjective()
+        no, see {m: 96}
         """
         place = self._gap("is_surjective")
-        if place is None:
-            return Answer(True, None, f"every place that {self} spans is held")
-        return Answer(False, place, f"{place}, which {self} spans, is held by no element")
+        return Answer(True) if place is None else Answer(False, place)
 
     def is_bijective(self) -> Answer:
-        """Whether every place between the least and the largest of each axis is held, and by one element.
+        """Whether every place of the spanned box holds exactly one element: injective and surjective.
 
-        >>> bool(SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_bijective())
-        True
+        Witness: that of the question that fails, `is_injective` first.
+
+        >>> SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_bijective()
+        yes
         """
         found = self.is_injective()
         return self.is_surjective() if found else found

@@ -1,0 +1,139 @@
+"""The derivation as a value, and how it comes about: the real operation, its steps, and the check that they agree."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple
+
+from ..algebra.integers import same
+from ..errors import LayoutError, nearest
+from ..parts import is_symbolic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+HOMES: Final[dict[str, str]] = {
+    "apply": "evaluation",
+    "owners": "evaluation",
+    "canonicalize": "iters",
+    "group": "iters",
+    "permute_by_groups": "iters",
+    "permute_dims": "iters",
+    "slice": "boxes",
+    "tile": "boxes",
+    "tile_to": "boxes",
+    "pack": "widths",
+    "unpack": "widths",
+    "complement": "places",
+    "compose": "composition",
+    "inverse": "places",
+}
+"""Operation -> the module of this room that has a function of that name for it."""
+
+
+class Step(NamedTuple):
+    """One step: what is done, and its lines with values."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+class Derivation(NamedTuple):
+    """The steps from an operation's operands to its result; ``str(derivation)`` is the text.
+
+    Attributes:
+        call: the layout and the operation with its arguments.
+        steps: in order.
+        result: what the operation returns; None where it refuses.
+        error: the `LayoutError` that it raises; None where it returns.
+    """
+
+    call: str
+    steps: tuple[Step, ...]
+    result: Any
+    error: LayoutError | None
+
+    @property
+    def conclusion(self) -> str:
+        """The last line, without its arrow: the result, or the error."""
+        return repr(self.result) if self.error is None else f"{type(self.error).__name__}: {self.error}"
+
+    def __str__(self) -> str:
+        out = [self.call]
+        for k, step in enumerate(self.steps, 1):
+            out.append(f"{k}. {step.title}")
+            out += [f"     {line}" for line in step.lines]
+        return "\n".join([*out, f"=> {self.conclusion}"])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": str(self)}
+
+
+class Board:
+    """What the steps are written on."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+
+    def write(self, title: str, *lines: str) -> None:
+        self.steps.append(Step(title, lines))
+
+
+class Unexplained(Exception):
+    """Raised by steps that can't go on to a result of their own; they stand, and the operation's result follows."""
+
+
+def explain(layout: Any, operation: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Derivation:
+    """The derivation of ``layout.operation(*arguments, **options)``.
+
+    The operation is carried out first.  Its steps are then derived on their own, from the results of the functions
+    that it is made of; where they lead elsewhere, no derivation is returned.
+    """
+    if operation not in HOMES:
+        raise LayoutError("explain", f"no derivation of {operation!r}, {nearest(str(operation), list(HOMES))}")
+    steps = getattr(import_module(f"{__package__}.{HOMES[operation]}"), operation)
+    result: Any = None
+    error: LayoutError | None = None
+    try:
+        result = getattr(layout, operation)(*arguments, **options)
+    except LayoutError as refused:
+        error = refused.with_traceback(None)
+    board = Board()
+    given = [*map(_text, arguments), *(f"{name}={_text(value)}" for name, value in options.items())]
+    call = f"{layout}  .{operation}({', '.join(given)})"
+    try:
+        derived = steps(board, layout, *arguments, **options)
+    except Unexplained:
+        pass
+    except LayoutError as refused:
+        if error is None:
+            raise _disagree(call, str(refused), repr(result)) from refused
+    else:
+        if error is None and not agree(derived, result):
+            raise _disagree(call, repr(derived), repr(result))
+    return Derivation(call, tuple(board.steps), result, error)
+
+
+def agree(derived: Any, result: Any) -> bool:
+    """Whether the steps led to the result; symbolic values may differ in form, not in value."""
+    if isinstance(derived, dict) and isinstance(result, dict):
+        return derived.keys() == result.keys() and all(agree(derived[a], result[a]) for a in derived)  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+    if isinstance(derived, tuple) and isinstance(result, tuple):
+        return len(derived) == len(result) and all(map(agree, derived, result))  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+    if derived == result:
+        return True
+    return (is_symbolic(derived) or is_symbolic(result)) and same(derived, result)
+
+
+def _disagree(call: str, derived: str, result: str) -> LayoutError:
+    return LayoutError(
+        "explain", f"a mistake in the derivation of {call}: it gives {derived}, the operation {result}", "report it"
+    )
+
+
+def _text(x: Any) -> str:
+    return str(x) if hasattr(x, "shard") else repr(x)
