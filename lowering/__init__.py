@@ -43,7 +43,10 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from tilelayout.errors import nearest
+
+        hint = "" if name.startswith("__") else f", {nearest(name, list(_HOMES))}"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = found
     return found

@@ -158,14 +158,15 @@ class Lowered:
         tiles = self.call.tiles
         reads = {r.role for r in self.program.inputs}
         given = {role: x for role, x in arrays.items() if x is not None}
-        if "C" in given and "C" not in reads:
-            given.pop("C")  # beta is 0: C is not read
-        if reads >= {"D"}:
-            reads.discard("D")  # D's earlier content may be left out
-        missing = sorted(reads - set(given))
+        missing = sorted(reads - set(given) - {"D"})  # D's earlier content may be left out
         if missing:
-            raise LayoutError("run", f"operand {', '.join(missing)} is read and was not given")
-        return {role: as_operand(x, tiles[role], role) for role, x in given.items()}
+            hint = "C is passed as C=, also when C is D" if missing == ["C"] else None
+            raise LayoutError("run", f"operand {', '.join(missing)} is read and was not given", hint)
+        checked = {role: as_operand(x, tiles[role], role) for role, x in given.items()}
+        both = "C" in checked and "D" in checked and tiles["C"] == tiles["D"]
+        if both and checked["C"].tobytes() != checked["D"].tobytes():
+            raise LayoutError("run", "C and D are one tile, and were given as different arrays", "give it once, as C")
+        return {role: x for role, x in checked.items() if role in reads}  # beta 0 leaves a C unread
 
     def run(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None) -> Any:
         """Execute on the reference machine (any CPU).

@@ -125,6 +125,8 @@ def register_dispatch(
 
     Errors: PluginError when the variant's name is taken for that primitive and platform.
     """
+    if isinstance(when, Predicate):
+        raise TypeError("when= takes a list of predicates, got a single one")
     conditions = tuple(when)
     for p in conditions:
         if not isinstance(p, Predicate):
@@ -136,7 +138,8 @@ def register_dispatch(
         raise TypeError(f"priority must be an int, got {priority!r}")
 
     def register(function: Lowering) -> Lowering:
-        provider = f"{function.__module__}.{function.__qualname__}"
+        named = getattr(function, "func", function)  # a functools.partial has no name of its own
+        provider = f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', repr(named))}"
         REGISTRY.add(Variant(primitive, platform, variant, priority, conditions, function, provider))
         return function
 
@@ -180,7 +183,7 @@ def load_plugins() -> None:
             hook = point.load()
             if callable(hook):
                 hook()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             REGISTRY.restore(state)
             distribution = point.dist.name if point.dist else "an unknown distribution"
             raise PluginError(

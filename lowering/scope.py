@@ -83,6 +83,8 @@ def context(
         warps = 4 if scope == "warpgroup" else 1
         if threads is not None and threads < warps * LANES:
             raise DispatchError(f"{scope} scope needs {warps * LANES} threads, launch has {threads}")
+    if config is not None and not isinstance(config, Mapping):
+        raise DispatchError(f"config={config!r}: a mapping is expected")
     bare = Context(target, scope, warps, threads, {}, dict(config or {}))
     given = bare.full if active is None else _active(active)
     return Context(target, scope, warps, threads, given, bare.config)
@@ -116,6 +118,8 @@ def _active(active: Any) -> dict[Axis, tuple[int, int]]:
             if isinstance(bounds, range) and bounds.step != 1:
                 raise ValueError(f"step {bounds.step}, only whole ranges of threads are active sets")
             pair = (bounds.start, bounds.stop) if isinstance(bounds, range) else bounds
+            if isinstance(pair, (tuple, list)) and len(pair) != 2:
+                raise ValueError(f"(begin, end) is expected, got {pair!r}")
             begin, end = pair if isinstance(pair, (tuple, list)) else (0, pair)
             first, last = (as_integer(x, "active", str(known)) for x in (begin, end))
         except (LayoutError, TypeError, ValueError) as error:

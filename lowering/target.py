@@ -77,7 +77,10 @@ def target(name: Any) -> Target:
         return TARGETS[name]
     found = re.search(r"\d+", str(name))
     hint = ""
-    if found:
+    same = [t.name for t in TARGETS.values() if found and t.sm == int(found[0])]
+    if same:
+        hint = f"did you mean {' or '.join(same)}? "
+    elif found:
         sm = int(found[0])
         below = [t for t in TARGETS.values() if t.sm <= sm]
         above = [t for t in TARGETS.values() if t.sm > sm]

@@ -67,7 +67,9 @@ class Tile:
 
     def __getitem__(self, item: Any) -> TileRegion:
         """The region of a slice per dimension: ``A[0:16, 8:24]``; an integer keeps its dimension with extent 1."""
-        return TileRegion(self, _bounds(self, item))
+        return TileRegion(self, _bounds(self.name, self.shape, item))
+
+    __iter__ = None  # a tile is indexed by slices; it is no sequence of its rows
 
     @cached_property
     def full(self) -> TileRegion:
@@ -103,6 +105,14 @@ class TileRegion:
             self, "extents", tuple([as_integer(e - b, str(self), "an extent") for b, e in self.bounds])
         )
 
+    __iter__ = None  # like a tile, a region is no sequence of its rows
+
+    def __getitem__(self, item: Any) -> TileRegion:
+        """The region within this one, counted from its begin."""
+        inner = _bounds(str(self), self.extents, item)
+        pairs = zip(self.bounds, inner, strict=True)
+        return TileRegion(self.tile, tuple([(b + begin, b + end) for (b, _), (begin, end) in pairs]))
+
     @property
     def is_full(self) -> bool:
         """Whether the region is its whole tile."""
@@ -123,13 +133,13 @@ def as_region(x: Any, role: str) -> TileRegion:
     raise LayoutError("gemm", f"operand {role} must be a Tile or a region of one, got {type(x).__name__}")
 
 
-def _bounds(tile: Tile, item: Any) -> tuple[tuple[Any, Any], ...]:
+def _bounds(name: str, shape: tuple[Any, ...], item: Any) -> tuple[tuple[Any, Any], ...]:
     items = item if isinstance(item, tuple) else (item,)
-    what = f"{tile.name}[...]"
-    if len(items) > len(tile.shape):
-        raise LayoutError(what, f"{len(items)} indices for the {len(tile.shape)} dimensions of {tile.shape}")
+    what = f"{name}[...]"
+    if len(items) > len(shape):
+        raise LayoutError(what, f"{len(items)} indices for the {len(shape)} dimensions of {shape}")
     out: list[tuple[Any, Any]] = []
-    for d, n in enumerate(tile.shape):
+    for d, n in enumerate(shape):
         part = items[d] if d < len(items) else slice(None)
         if not isinstance(part, slice):
             begin = as_integer(part, what, f"index of dimension {d}")

@@ -16,6 +16,7 @@ from .algebra import tile as _tile
 from .axis import Axis
 from .axis import axis as known_axis
 from .errors import LayoutError
+from .explain import Explained
 from .functions import Functions
 from .parts import Iter, M, as_entries, as_integer, as_iters, as_shape, nonzero, product
 from .questions import Questions
@@ -52,7 +53,7 @@ class _Fields:
     _plan: _evaluate.Plan | None
 
 
-class TileLayout(_Fields, Functions, Questions, Structure):
+class TileLayout(_Fields, Functions, Questions, Structure, Explained):
     """Where each element of a logical tensor lives: the set of places of every flat index.
 
     ``TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 4 @ warpid] + 5 @ warpid)``

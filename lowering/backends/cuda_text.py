@@ -56,6 +56,11 @@ def cuda_source(kernel: Kernel) -> str:
     return _Source(kernel).text()
 
 
+def _no_macro(name: str) -> str:
+    """A tensor's name, out of the way of what compilers define: capitals (``NULL``) and leading underscores."""
+    return name if re.fullmatch(r"[A-Z]|[A-Z]*[a-z]\w*", name, re.ASCII) else f"tensor_{name}"
+
+
 class _Source:
     """The text under construction."""
 
@@ -70,7 +75,7 @@ class _Source:
         self.function = self.shared.one(self.core.name)
         self.entry = self.shared.one(kernel.name)
         self.arrays: dict[Registers, str] = {r: self.shared.one(r.name) for r in self.core.registers}
-        self.pointers: dict[Buffer, str] = {b: self.shared.one(b.name) for b in kernel.buffers}
+        self.pointers: dict[Buffer, str] = {b: self.shared.one(_no_macro(b.name)) for b in kernel.buffers}
 
     def text(self) -> str:
         functions = [self.device_function(), self.global_function()]

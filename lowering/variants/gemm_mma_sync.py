@@ -88,13 +88,16 @@ def gemm_mma_sync(call: GemmCall, context: Context) -> Program:
     for role, region in call.operands():
         check_tile(role, region, LANE, context.warp_axis, context.warps)
     check_storage(call)
-    reasons: list[str] = []
+    reasons: dict[str, list[str]] = {}
     for record in records:
         try:
-            return build(call, context, problem, operands, record)
+            program = build(call, context, problem, operands, record)
         except DispatchFail as reason:
-            reasons.append(f"{record.name}: {reason}")
-    return fail("; ".join(reasons))
+            reasons.setdefault(str(reason), []).append(record.name)
+        else:
+            check_registers(program)
+            return program
+    return fail("; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()))
 
 
 def matching_records(call: GemmCall) -> list[MmaInstruction]:
@@ -123,16 +126,20 @@ def build(
     sizes = {"M": problem.M, "N": problem.N, "K": problem.K}
     found = fit(record, operands, sizes, LANE, context.warp_axis)
     check_all_warps(found.carved, context.warps, context.scope)
-    views = register_views(call, found, operands)
-    program = nest(call, context, problem, found, views)
+    return nest(call, context, problem, found, register_views(call, found, operands))
+
+
+def check_registers(program: Program) -> None:
+    """No fragment, and nothing that must be live at once, takes more registers than a thread has."""
+    remedy = "use smaller tiles or spread them over more warps"
+    for r in program.registers:
+        if r.count > MAX_REGISTERS:
+            fail(f"{r.role} takes {r.count} registers a thread, there are {MAX_REGISTERS}: {remedy}")
     total = sum(r.count for r in program.registers)  # a bound that is cheap, and nearly always enough
     if total > MAX_REGISTERS and program.peak_registers > MAX_REGISTERS:
         fail(
-            f"{program.peak_registers} registers a thread would be live at once, there are {MAX_REGISTERS}: "
-            f"use smaller "
-            f"tiles or spread them over more warps"
+            f"{program.peak_registers} registers a thread would be live at once, there are {MAX_REGISTERS}: {remedy}"
         )
-    return program
 
 
 # --- registers ----------------------------------------------------------------------------------

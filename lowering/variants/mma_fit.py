@@ -209,7 +209,7 @@ def check_warps(
         have = operands[role].replica
         if have == (() if needed is None else (needed,)):
             continue
-        has = "none" if not have else "R" + str([str(it) for it in have])
+        has = "none" if not have else " + ".join(_text(it) for it in have)
         if needed is None:
             why = (
                 "its elements are needed once" if role in "CD" or warp is None else "no other warp needs them"

@@ -16,6 +16,8 @@ FLAGS = doctest.ELLIPSIS
 SHOWN_BY_EXAMPLE = [
     "size", "span", "apply", "owners", "parse", "canonicalize", "group", "slice", "tile", "tile_to",
     "permute_dims", "permute_by_groups", "pack", "unpack", "storage",
+    "group_many", "direct_sum", "recover_outer", "recover_inner", "recover_left", "recover_right", "broadcast",
+    "select", "project", "join", "fuse_threads", "split_threads",
 ]  # fmt: skip
 
 

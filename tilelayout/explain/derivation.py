@@ -94,7 +94,9 @@ def explain(layout: Any, operation: str, arguments: tuple[Any, ...], options: di
     that it is made of; where they lead elsewhere, no derivation is returned.
     """
     if operation not in HOMES:
-        raise LayoutError("explain", f"no derivation of {operation!r}, {nearest(str(operation), list(HOMES))}")
+        raise LayoutError(
+            "explain", f"no derivation of {operation!r}, {nearest(str(operation), list(HOMES))}"
+        )
     steps = getattr(import_module(f"{__package__}.{HOMES[operation]}"), operation)
     result: Any = None
     error: LayoutError | None = None
@@ -110,6 +112,8 @@ def explain(layout: Any, operation: str, arguments: tuple[Any, ...], options: di
     except Unexplained:
         pass
     except LayoutError as refused:
+        if refused.operation == "explain":
+            raise
         if error is None:
             raise _disagree(call, str(refused), repr(result)) from refused
     else:
@@ -120,18 +124,22 @@ def explain(layout: Any, operation: str, arguments: tuple[Any, ...], options: di
 
 def agree(derived: Any, result: Any) -> bool:
     """Whether the steps led to the result; symbolic values may differ in form, not in value."""
-    if isinstance(derived, dict) and isinstance(result, dict):
-        return derived.keys() == result.keys() and all(agree(derived[a], result[a]) for a in derived)  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
-    if isinstance(derived, tuple) and isinstance(result, tuple):
-        return len(derived) == len(result) and all(map(agree, derived, result))  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+    kind = derived.__class__
+    if kind is dict:
+        return derived.keys() == result.keys() and all(agree(derived[a], result[a]) for a in derived)
+    if kind is tuple:
+        return len(derived) == len(result) and all(map(agree, derived, result))
     if derived == result:
         return True
-    return (is_symbolic(derived) or is_symbolic(result)) and same(derived, result)
+    symbolic = is_symbolic(derived) or is_symbolic(result)
+    return symbolic and same(derived, result)
 
 
 def _disagree(call: str, derived: str, result: str) -> LayoutError:
     return LayoutError(
-        "explain", f"a mistake in the derivation of {call}: it gives {derived}, the operation {result}", "report it"
+        "explain",
+        f"a mistake in the derivation of {call}: it gives {derived}, the operation {result}",
+        "report it",
     )
 
 

@@ -15,18 +15,21 @@ if TYPE_CHECKING:
     from .derivation import Board
 
 
+LISTED = 2**10
+"""So many copies are counted on the way; more only where the owners are what is asked for."""
+
+
 def apply(board: Board, layout: Any, *coord: Any, shape: Any = None) -> dict[Any, Any]:
     """The steps of `TileLayout.apply`, and the owners after it."""
     place = _place(board, layout, coord, shape, "apply")
-    _owners(board, layout, place)
+    _owners(board, layout, place, "apply")
     return place
 
 
 def owners(board: Board, layout: Any, *coord: Any, shape: Any = None) -> tuple[Any, ...]:
     """The steps of `TileLayout.owners`."""
-    return _owners(board, layout, _place(board, layout, coord, shape, "owners")) or layout.owners(
-        *coord, shape=shape
-    )
+    place = _place(board, layout, coord, shape, "owners")
+    return _owners(board, layout, place, "owners") or layout.owners(*coord, shape=shape)
 
 
 def _place(board: Board, layout: Any, coord: tuple[Any, ...], shape: Any, operation: str) -> dict[Any, Any]:
@@ -56,7 +59,9 @@ def _place(board: Board, layout: Any, coord: tuple[Any, ...], shape: Any, operat
     return out
 
 
-def _digits(board: Board, layout: Any, coord: tuple[Any, ...], shape: Any, extents: list[Integer]) -> list[Any]:
+def _digits(
+    board: Board, layout: Any, coord: tuple[Any, ...], shape: Any, extents: list[Integer]
+) -> list[Any]:
     """One digit per iter: each is what a layout gives that counts this digit alone."""
     if shape is None and len(coord) != 1:
         _check_range(board, coord, extents, f"one coordinate per iter: the digits are {coord}")
@@ -95,7 +100,9 @@ def _counting(layout: Any, extents: list[Integer], k: int) -> Any:
 
 
 def _check_range(board: Board, coord: tuple[Any, ...], dims: Any, title: str) -> None:
-    board.write(title, *(_outside(coord, dims) if len(coord) == len(dims) else [f"but there are {len(dims)} iters"]))
+    board.write(
+        title, *(_outside(coord, dims) if len(coord) == len(dims) else [f"but there are {len(dims)} iters"])
+    )
 
 
 def _outside(coord: tuple[Any, ...], dims: Any) -> list[str]:
@@ -107,13 +114,24 @@ def _outside(coord: tuple[Any, ...], dims: Any) -> list[str]:
     ]
 
 
-def _owners(board: Board, layout: Any, place: dict[Any, Any]) -> tuple[dict[Any, Any], ...] | None:
+def _many(count: Integer) -> bool:
+    return type(count) is not int or count > LISTED
+
+
+def _owners(
+    board: Board, layout: Any, place: dict[Any, Any], operation: str
+) -> tuple[dict[Any, Any], ...] | None:
     """The place and its copies; None where they can't be listed."""
     replica = tuple(layout.replica)
     if not replica:
         board.write("the owners", "no replica: this is the only place that holds the element")
         return (place,)
     shown = ", ".join(iter_text(it) for it in replica)
+    if operation == "apply" and _many(count := product(it[0] for it in replica)):
+        board.write(
+            f"the owners: the replica R[{shown}] adds copies", f"{count} choices; `owners` lists them"
+        )
+        return None
     try:
         every = [{**place, **{a: place.get(a, 0) + v for a, v in step.items()}} for step in copies(replica)]
     except LayoutError as error:

@@ -55,6 +55,11 @@ def listed(entries: Iterable[str], separator: str = ", ") -> str:
     return separator.join(every)
 
 
+def becomes(it: RawIter, new: RawIter, why: str) -> str:
+    """One iter and what it turns into: ``2:2 becomes 2:4 (2 * 2 = 4)``."""
+    return f"{iter_text(it)} becomes {iter_text(new)} ({why})"
+
+
 def parts_of(x: Any, operation: str) -> Parts:
     """Shard, replica and offset of a layout; whatever is none was refused by the operation itself."""
     if not hasattr(x, "shard"):
@@ -64,4 +69,4 @@ def parts_of(x: Any, operation: str) -> Parts:
 
 def made(like: Any, parts: Parts) -> Any:
     """A layout of parts."""
-    return type(like).from_iters(*parts)
+    return like.from_iters(*parts)  # a class method
