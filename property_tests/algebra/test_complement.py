@@ -15,13 +15,13 @@ def filling(places: list[int], cosize: int) -> list[int] | None:
     low = min(places)
     covered: set[int] = set()
     found = []
-    while len(covered) < cosize:
-        begin = next(x for x in range(cosize) if x not in covered) - low
-        copy = {p + begin for p in places}
-        if len(copy) < len(places) or copy & covered or max(copy) >= cosize:
-            return None
-        covered |= copy
-        found.append(begin)
+    for x in range(cosize):
+        if x not in covered:
+            copy = {p - low + x for p in places}
+            if len(copy) < len(places) or copy & covered or max(copy) >= cosize:
+                return None
+            covered |= copy
+            found.append(x - low)
     return found
 
 
