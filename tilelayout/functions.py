@@ -237,7 +237,7 @@ class Functions:
         `other` is an integer n, that many copies, or a layout on `m` that numbers the free offsets: 0, 1, 2, ... are
         the elements of this layout's complement.
         Post-condition: at (j, i) the place is ``complement(other(j)) + self(i)``; the sizes multiply.
-        Pre-condition: on `m`, without a replica, strides that nest.
+        Pre-condition: on `m`, without a replica, strides that nest; for one copy, whatever it is.
         Errors: LayoutError where the offsets that `other` picks are no layout.
 
         >>> TileLayout(S[(2, 2) : (1, 4)]).logical_product(4)

@@ -204,7 +204,9 @@ def test_logical_product(cute: Cute) -> None:
 
 def product_right(a: TileLayout, b: TileLayout, table: Table) -> bool:
     places, numbers = compacts.places(a), compacts.places(b)
-    offsets = free(places, max(numbers) + 1) if len(set(places)) == len(places) else None
+    offsets = [0]
+    if max(numbers):
+        offsets = free(places, max(numbers) + 1) if len(set(places)) == len(places) else None
     return offsets is not None and table == [offsets[j] + p for j in numbers for p in places]
 
 

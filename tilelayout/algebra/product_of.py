@@ -7,7 +7,7 @@ The free offsets of A are its complement without an end.  B says which of them t
 from __future__ import annotations
 
 from ..errors import LayoutError
-from ..parts import M, nonzero, product
+from ..parts import UNIT, M, nonzero, product
 from .complement import gaps_and_rest
 from .compose import compose
 from .group import group
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def copies(a: Parts, b: Parts, operation: str) -> tuple[tuple[RawIter, ...], Offset]:
     """The iters over the copies, and the offset of the whole.
 
-    Pre-conditions: `a` is on `m`, injective, its strides nest; `b` is on `m` with values from 0 up.
+    Pre-conditions: `a` is on `m`, injective, its strides nest (whatever it is, for one copy); `b` is on `m` with values
+    from 0 up.
     Refused where the free offsets that `b` names are no layout: 0, 2, 8, 10, 16 are not.
     """
-    gaps, beyond = gaps_and_rest(a, operation)
     highest: Integer = b[2].get(M, 0)
     for e, s, _ in b[0]:
         if e != 1 and sign(s, operation, "stride of B") > 0:
@@ -33,8 +33,11 @@ def copies(a: Parts, b: Parts, operation: str) -> tuple[tuple[RawIter, ...], Off
         raise LayoutError(
             operation, f"B is negative: at most {highest}; it numbers the free offsets of A from 0 on"
         )
-    # As many of the endless outermost digit as can be asked for.
-    free: tuple[RawIter, ...] = ((highest + 1, beyond, M), *reversed(gaps))
+    free: tuple[RawIter, ...] = (UNIT,)
+    if highest != 0:  # a single copy asks nothing of A
+        gaps, beyond = gaps_and_rest(a, operation)
+        # As many of the endless outermost digit as can be asked for.
+        free = ((highest + 1, beyond, M), *reversed(gaps))
     shard, _, begin = compose((free, (), {}), b, operation)
     offset = dict(a[2])
     for axis, value in begin.items():

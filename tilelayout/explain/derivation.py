@@ -93,7 +93,7 @@ def explain(layout: Any, operation: str, arguments: tuple[Any, ...], options: di
     The operation is carried out first.  Its steps are then derived on their own, from the results of the functions
     that it is made of; where they lead elsewhere, no derivation is returned.
     """
-    if operation not in HOMES:
+    if str(operation) not in HOMES:
         raise LayoutError(
             "explain", f"no derivation of {operation!r}, {nearest(str(operation), list(HOMES))}"
         )

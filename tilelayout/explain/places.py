@@ -8,7 +8,7 @@ from ..algebra.complement import digits_on_m
 from ..algebra.integers import quotient, same
 from ..algebra.inverse import inverse as inverted
 from ..parts import UNIT, M, as_extent
-from .write import iter_text, made, parts_of, shard_text
+from .write import iter_text, made, number, parts_of, shard_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def complement(board: Board, layout: Any, cosize: Any) -> Any:
     if offset:
         board.write(
             "the layout begins elsewhere than at 0, which the offset makes up for",
-            f"0 - ({least}) = {-least}",
+            f"0 - {number(least)} = {-least}",
         )
     return made(layout, (iters, (), offset))
 
