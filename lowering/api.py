@@ -165,7 +165,9 @@ class Lowered:
         checked = {role: as_operand(x, tiles[role], role) for role, x in given.items()}
         both = "C" in checked and "D" in checked and tiles["C"] == tiles["D"]
         if both and checked["C"].tobytes() != checked["D"].tobytes():
-            raise LayoutError("run", "C and D are one tile, and were given as different arrays", "give it once, as C")
+            raise LayoutError(
+                "run", "C and D are one tile, and were given as different arrays", "give it once, as C"
+            )
         return {role: x for role, x in checked.items() if role in reads}  # beta 0 leaves a C unread
 
     def run(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None) -> Any:

@@ -8,8 +8,30 @@ axis is a name here too.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .axis import F, P, Axis, Bank, TCol, TLane, axes, bx, by, bz, cbx, cby, cbz, laneid, m, pid
-    from .axis import register_axis, tid_in_wg, tx, warpid, wgid, wid_in_wg
+    from .axis import (
+        Axis,
+        Bank,
+        F,
+        P,
+        TCol,
+        TLane,
+        axes,
+        bx,
+        by,
+        bz,
+        cbx,
+        cby,
+        cbz,
+        laneid,
+        m,
+        pid,
+        register_axis,
+        tid_in_wg,
+        tx,
+        warpid,
+        wgid,
+        wid_in_wg,
+    )
     from .errors import LayoutError, Undecided
     from .layout import TileLayout
     from .parts import Iter

@@ -27,10 +27,9 @@ def filling(places: list[int], cosize: int) -> list[int] | None:
 
 def check(layout: TileLayout, cosize: int) -> TileLayout | None:
     expected = filling(compacts.places(layout), cosize)
-    try:
-        found = layout.complement(cosize)
-    except LayoutError as error:
-        assert expected is None, (layout, cosize, str(error))
+    found = compacts.attempt(lambda: layout.complement(cosize))
+    if isinstance(found, LayoutError):
+        assert expected is None, (layout, cosize, found)
         return None
     assert expected == compacts.places(found), (layout, cosize, found)
     assert found.shard == found.canonicalize().shard
@@ -46,7 +45,9 @@ def check_all(sizes: range, seed: int) -> None:
             assert check(layout, size) == TileLayout(S[1:0])
             spread = compacts.with_gaps(layout, rng)
             reach = max(compacts.places(spread)) + 1
-            moved = TileLayout.from_iters(spread.shard, (), {"m": spread.offset.get("m", 0) + rng.choice((0, 5, -3))})
+            moved = TileLayout.from_iters(
+                spread.shard, (), {"m": spread.offset.get("m", 0) + rng.choice((0, 5, -3))}
+            )
             for cosize in {size, reach, reach + 1, 2 * reach, rng.randint(1, 3 * reach)}:
                 check(spread, cosize)
                 check(moved, cosize)
@@ -88,15 +89,17 @@ def test_the_offset_makes_up_for_where_the_layout_begins() -> None:
 
 def test_huge_layouts() -> None:
     n = 2**40
-    assert TileLayout(S[(n, n):(4 * n, 2)]).complement(8 * n * n) == TileLayout(S[(2, 2, 2):(4 * n * n, 2 * n, 1)])
+    assert TileLayout(S[(n, n) : (4 * n, 2)]).complement(8 * n * n) == TileLayout(
+        S[(2, 2, 2) : (4 * n * n, 2 * n, 1)]
+    )
 
 
 def test_refusals_name_the_rule() -> None:
     with pytest.raises(LayoutError, match=r"takes 8 places, which does not divide the cosize 7"):
         TileLayout(S[4:2]).complement(7)
     with pytest.raises(LayoutError, match=r"the strides don't nest: 6 does not divide the stride 3"):
-        TileLayout(S[(2, 3):(3, 2)]).complement(12)
-    with pytest.raises(LayoutError, match="not injective.*stride 0 puts elements 0 and 1 at one place"):
+        TileLayout(S[(2, 3) : (3, 2)]).complement(12)
+    with pytest.raises(LayoutError, match=r"not injective.*stride 0 puts elements 0 and 1 at one place"):
         TileLayout(S[4:0]).complement(8)
     with pytest.raises(LayoutError, match="moves on laneid"):
         TileLayout(S[4 : 1 @ laneid]).complement(8)

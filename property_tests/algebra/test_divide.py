@@ -19,7 +19,9 @@ def tile_of(tiler: Any) -> list[int]:
     return list(range(tiler)) if isinstance(tiler, int) else compacts.places(tiler)
 
 
-def expected(a: TileLayout, shape: tuple[int, ...], tilers: tuple[Any, ...]) -> list[tuple[list[int], list[int]]] | None:
+def expected(
+    a: TileLayout, shape: tuple[int, ...], tilers: tuple[Any, ...]
+) -> list[tuple[list[int], list[int]]] | None:
     """Per dimension where the tiles begin and what one holds; None where the tilers don't fill the dimensions."""
     out = []
     for n, tiler in zip(shape, tilers, strict=True):
@@ -31,18 +33,26 @@ def expected(a: TileLayout, shape: tuple[int, ...], tilers: tuple[Any, ...]) -> 
     return out
 
 
-def elements(split: list[tuple[list[int], list[int]]], shape: tuple[int, ...], kind: str) -> tuple[list[int], list[int]]:
+def elements(
+    split: list[tuple[list[int], list[int]]], shape: tuple[int, ...], kind: str
+) -> tuple[list[int], list[int]]:
     """The flat indices of A in the order of the divided layout, and its shape with every dimension apart."""
     rests = [("rest", d) for d in range(len(shape))]
     tiles = [("tile", d) for d in range(len(shape))]
-    order = [x for pair in zip(rests, tiles, strict=True) for x in pair] if kind == "logical_divide" else rests + tiles
+    order = (
+        [x for pair in zip(rests, tiles, strict=True) for x in pair]
+        if kind == "logical_divide"
+        else rests + tiles
+    )
     values = {("rest", d): begins for d, (begins, _) in enumerate(split)}
     values |= {("tile", d): tile for d, (_, tile) in enumerate(split)}
     sizes = [len(values[x]) for x in order]
     flats = []
     for coord in reference.coordinates(sizes):
         at = dict(zip(order, coord, strict=True))
-        index = [values["rest", d][at["rest", d]] + values["tile", d][at["tile", d]] for d in range(len(shape))]
+        index = [
+            values["rest", d][at["rest", d]] + values["tile", d][at["tile", d]] for d in range(len(shape))
+        ]
         flats.append(reference.flatten(index, shape))
     return flats, sizes
 
@@ -58,19 +68,23 @@ def shape_of(sizes: list[int], kind: str) -> tuple[int, ...]:
     }[kind]
 
 
-def check(a: TileLayout, shape: tuple[int, ...], tilers: tuple[Any, ...], kind: str = "logical_divide") -> bool:
+def check(
+    a: TileLayout, shape: tuple[int, ...], tilers: tuple[Any, ...], kind: str = "logical_divide"
+) -> bool:
     split = expected(a, shape, tilers)
-    try:
-        divided = getattr(a, kind)(tilers, shape)
-    except LayoutError as error:
+    divided = compacts.attempt(lambda: getattr(a, kind)(tilers, shape))
+    if isinstance(divided, LayoutError):
         if split is None:
             return False
         axes = sorted({str(it.axis) for it in a.shard})
         flats, sizes = elements(split, shape, kind)
         values = [tuple(reference.displacement(a, i).get(axis, 0) for axis in axes) for i in flats]
-        whole = [tuple(reference.displacement(a, i).get(axis, 0) for axis in axes) for i in range(reference.size(a))]
+        whole = [
+            tuple(reference.displacement(a, i).get(axis, 0) for axis in axes)
+            for i in range(reference.size(a))
+        ]
         alike = reference.is_grouped(values, sizes) and reference.is_grouped(whole, shape)
-        assert not alike, (a, shape, tilers, str(error))
+        assert not alike, (a, shape, tilers, divided)
         return False
     assert split is not None, (a, shape, tilers, divided)
     layout, out_shape = divided
@@ -134,7 +148,7 @@ def test_ten_thousand_random_divides() -> None:
 
 @pytest.mark.parametrize("kind", DIVIDES)
 def test_a_flat_divide_is_one_by_a_shape_of_one_dimension(kind: str) -> None:
-    a = TileLayout(S[(4, 6):(1, 4)] + 3)
+    a = TileLayout(S[(4, 6) : (1, 4)] + 3)
     for tiler in (2, 3, 6, TileLayout(S[2:3]), TileLayout(S[2:12])):
         assert getattr(a, kind)(tiler) == getattr(a, kind)(tiler, 24) == getattr(a, kind)((tiler,), (24,))
 
@@ -150,12 +164,12 @@ def test_axes_replica_and_offset_are_kept() -> None:
 
 def test_a_tiler_walked_backwards() -> None:
     divided = TileLayout(S[8:10]).logical_divide(TileLayout(S[4:-1] + 3))
-    assert divided.layout == TileLayout(S[(2, 4):(40, -10)] + 30)
+    assert divided.layout == TileLayout(S[(2, 4) : (40, -10)] + 30)
 
 
 def test_huge_layouts() -> None:
     n = 2**40
-    a = TileLayout(S[(n, n):(n, 1)])
+    a = TileLayout(S[(n, n) : (n, 1)])
     divided = a.flat_divide((128, 64), (n, n))
     assert divided.shape == (n // 128, n // 64, 128, 64)
     assert divided.layout.apply(1, 2, 3, 4, shape=divided.shape) == {m: (128 + 3) * n + 2 * 64 + 4}
@@ -167,7 +181,9 @@ def test_refusals_name_the_rule() -> None:
         a.zipped_divide((8, 5), (32, 12))
     with pytest.raises(LayoutError, match=r"1 tilers for the 2 dimensions"):
         a.zipped_divide((8,), (32, 12))
-    with pytest.raises(LayoutError, match=r"\(8, 4\) is one tiler for each dimension, but the dimensions aren't given"):
+    with pytest.raises(
+        LayoutError, match=r"\(8, 4\) is one tiler for each dimension, but the dimensions aren't given"
+    ):
         a.zipped_divide((8, 4))
     with pytest.raises(LayoutError, match=r"shape \(30, 12\) has 360 elements"):
         a.zipped_divide((2, 4), (30, 12))

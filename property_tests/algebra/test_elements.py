@@ -51,7 +51,9 @@ def test_any_coordinate_of_an_axis(layout: TileLayout, axis: str) -> None:
     place = dict(next(iter(owners[0])))
     rest = {a: v for a, v in place.items() if a != axis}
     expected = [
-        i for i, places in enumerate(owners) if any({a: v for a, v in p if a != axis} == rest for p in map(dict_of, places))
+        i
+        for i, places in enumerate(owners)
+        if any({a: v for a, v in p if a != axis} == rest for p in map(dict_of, places))
     ]
     assert layout.elements({**rest, axis: ...}) == tuple(expected)
 
@@ -81,11 +83,11 @@ def test_huge_layouts() -> None:
     n = 2**40
     layout = TileLayout(S[(n, n, 4) : (1 @ laneid, -5, 1)] + 5 * (n - 1))
     assert layout.elements({laneid: 12345, m: 5 * 678 + 3}) == ((12345 * n + n - 1 - 678) * 4 + 3,)
-    assert TileLayout(S[(n, n):(n + 1, n)]).elements({m: 3 * n + 1}) == (n + 2,)
+    assert TileLayout(S[(n, n) : (n + 1, n)]).elements({m: 3 * n + 1}) == (n + 2,)
 
 
 def test_refusals_name_the_rule() -> None:
-    layout = TileLayout(S[(2**30, 4):(0, 1)])
+    layout = TileLayout(S[(2**30, 4) : (0, 1)])
     with pytest.raises(LayoutError, match="more than 1048576 elements"):
         layout.elements({m: 1})
     with pytest.raises(LayoutError, match="unknown axis 'lane'"):

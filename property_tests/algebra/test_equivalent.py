@@ -30,7 +30,9 @@ def check(one: TileLayout, other: TileLayout) -> bool:
 
 @pytest.mark.parametrize("size", [2, 4, 6, 8])
 def test_small_shards_are_equivalent_when_their_tables_are(size: int) -> None:
-    layouts = [TileLayout.from_iters(x) for x in enumerations.shards(size, (-1, 0, 1, 2), enumerations.TWO_AXES)]
+    layouts = [
+        TileLayout.from_iters(x) for x in enumerations.shards(size, (-1, 0, 1, 2), enumerations.TWO_AXES)
+    ]
     rng = Random(size)
     for one in rng.sample(layouts, min(len(layouts), 40)):
         for other in rng.sample(layouts, min(len(layouts), 40)):
@@ -80,7 +82,7 @@ def test_any_two_layouts(one: TileLayout, other: TileLayout) -> None:
 
 def test_the_witness_is_found_in_layouts_of_any_size() -> None:
     n = 2**40
-    one, other = TileLayout(S[(n, n, 2):(2 * n, 2, 1)]), TileLayout(S[(n, n, 2):(2 * n + 1, 2, 1)])
+    one, other = TileLayout(S[(n, n, 2) : (2 * n, 2, 1)]), TileLayout(S[(n, n, 2) : (2 * n + 1, 2, 1)])
     answer = one.equivalent(other)
     assert answer.witness == 2 * n
     assert one.equivalent(other, (n, 2 * n)).witness == (1, 0)
@@ -96,10 +98,10 @@ def test_layouts_of_different_sizes() -> None:
 
 def test_copies_that_no_canonical_form_shows() -> None:
     """0 1 3 4 6 7 and the sums of 0 3 with 0 1 3 4: one set, two ways to write it that leave no gaps to tell by."""
-    assert TileLayout(S[4] + R[(3, 2):(3, 1)]).equivalent(TileLayout(S[4] + R[(2, 2, 2):(3, 3, 1)]))
-    far = TileLayout(S[4] + R[(2, 2, 2):(10, 7, 3)])
-    assert far.equivalent(TileLayout(S[4] + R[(2, 2, 2):(7, 3, -10)] + 10))
-    assert not far.equivalent(TileLayout(S[4] + R[(2, 2, 2):(11, 6, 3)]))
+    assert TileLayout(S[4] + R[(3, 2) : (3, 1)]).equivalent(TileLayout(S[4] + R[(2, 2, 2) : (3, 3, 1)]))
+    far = TileLayout(S[4] + R[(2, 2, 2) : (10, 7, 3)])
+    assert far.equivalent(TileLayout(S[4] + R[(2, 2, 2) : (7, 3, -10)] + 10))
+    assert not far.equivalent(TileLayout(S[4] + R[(2, 2, 2) : (11, 6, 3)]))
 
 
 def copies(*iters: tuple[int, int]) -> TileLayout:
@@ -133,14 +135,14 @@ def test_symbolic_layouts() -> None:
     import sympy
 
     n, k = sympy.symbols("n k", integer=True, positive=True)
-    assert TileLayout(S[(n, k):(k, 1)]).equivalent(TileLayout(S[n * k]))
+    assert TileLayout(S[(n, k) : (k, 1)]).equivalent(TileLayout(S[n * k]))
     assert TileLayout(S[2 * (n + 1)] + (n + k) ** 2).equivalent(
-        TileLayout(S[(n + 1, 2):(2, 1)] + n**2 + 2 * n * k + k**2)
+        TileLayout(S[(n + 1, 2) : (2, 1)] + n**2 + 2 * n * k + k**2)
     )
     assert TileLayout(S[n]).equivalent(TileLayout(S[n] + 1)).witness == 0
     assert TileLayout(S[n + 1]).equivalent(TileLayout(S[n + 1 : 2])).witness == 1
     assert TileLayout(S[n]).equivalent(TileLayout(S[n + k])).witness == n
-    for one, other in ((S[n], S[k]), (S[4:n], S[4:k]), (S[n : 1], S[n : 1 @ laneid])):
+    for one, other in ((S[n], S[k]), (S[4:n], S[4:k]), (S[n:1], S[n : 1 @ laneid])):
         with pytest.raises(LayoutError, match="neither proved nor refuted"):
             TileLayout(one).equivalent(TileLayout(other))
 

@@ -17,7 +17,9 @@ def flat(x: object) -> list[int]:
 
 def cute(shape: object, stride: object) -> TileLayout:
     """CuTe's ``shape:stride``, nested or not."""
-    return TileLayout.from_iters([Iter(e, s) for e, s in zip(flat(shape)[::-1], flat(stride)[::-1], strict=True)])
+    return TileLayout.from_iters(
+        [Iter(e, s) for e, s in zip(flat(shape)[::-1], flat(stride)[::-1], strict=True)]
+    )
 
 
 def places(layout: TileLayout) -> list[int]:
@@ -37,7 +39,9 @@ def test_c01_a_composition_that_carries_is_no_layout() -> None:
 
 
 def test_c04_a_right_side_outside_the_domain() -> None:
-    with pytest.raises(LayoutError, match="codomain of B exceeds the size of A: B reaches from 0 to 9, A has 6"):
+    with pytest.raises(
+        LayoutError, match="codomain of B exceeds the size of A: B reaches from 0 to 9, A has 6"
+    ):
         cute((2, 3), (4, 1)).compose(cute((3, 4), (3, 1)))
     found = cute((6, 2), (8, 3)).compose(cute((4, 3), (3, 1)))
     assert found == cute(((2, 2), 3), ((24, 3), 8))
@@ -99,7 +103,9 @@ def test_c13_a_tile_that_runs_through_an_iter_is_refused_however_it_is_given() -
     assert a.size() == 384
     n = sympy.Symbol("n", integer=True, positive=True)
     for tiler in (128, cute(128, 1), sympy.Integer(128), (n + 128) - n):
-        with pytest.raises(LayoutError, match=r"a tile of 128 ends within an iter of \(8, 4, 12\), so tiles aren't alike"):
+        with pytest.raises(
+            LayoutError, match=r"a tile of 128 ends within an iter of \(8, 4, 12\), so tiles aren't alike"
+        ):
             a.logical_divide(tiler)
     for tiler in (n, 128 * n):
         with pytest.raises(LayoutError, match="does not divide 384"):
@@ -109,7 +115,10 @@ def test_c13_a_tile_that_runs_through_an_iter_is_refused_however_it_is_given() -
 def test_c14_a_layout_as_tiler_and_one_tiler_for_each_dimension() -> None:
     a = cute((12, 32), (1, 12))
     by_layout = a.logical_divide(cute((4, 8), (1, 4)))
-    assert by_layout.layout == cute(((4, 8), 12), ((1, 4), 32)).group((12, 32))[0].canonicalize().group((12, 32))[0]
+    assert (
+        by_layout.layout
+        == cute(((4, 8), 12), ((1, 4), 32)).group((12, 32))[0].canonicalize().group((12, 32))[0]
+    )
     assert by_layout.shape == (12, 32)
     by_dimension = a.zipped_divide((8, 4), (32, 12))
     assert by_dimension.layout == cute(((4, 8), (3, 4)), ((1, 12), (4, 96)))
@@ -139,10 +148,15 @@ def test_c17_blocked_raked_and_logical_products() -> None:
 
 
 def test_c59_a_map_of_many_elements_to_one_place() -> None:
-    halved = TileLayout(S[(128, 2):(1, 0)])
+    halved = TileLayout(S[(128, 2) : (1, 0)])
     assert [reference.displacement(halved, i)["m"] for i in range(256)] == [i // 2 for i in range(256)]
     assert halved.is_injective().witness == (0, 1)
-    for ask in (halved.left_inverse, halved.inverse, lambda: halved.complement(256), lambda: halved.logical_product(2)):
-        with pytest.raises(LayoutError, match="not injective.*make it a replica"):
+    for ask in (
+        halved.left_inverse,
+        halved.inverse,
+        lambda: halved.complement(256),
+        lambda: halved.logical_product(2),
+    ):
+        with pytest.raises(LayoutError, match=r"not injective.*make it a replica"):
             ask()
     assert halved.elements({m: 7}) == (14, 15)

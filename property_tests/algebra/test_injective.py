@@ -28,7 +28,9 @@ def check(layout: TileLayout) -> bool:
         first, second = answer.witness
         assert 0 <= first < second < len(owners)
         assert owners[first] & owners[second], (layout, answer)
-    axes = [str(a) for a in dict.fromkeys([*layout.offset, *[it.axis for it in (*layout.shard, *layout.replica)]])]
+    axes = [
+        str(a) for a in dict.fromkeys([*layout.offset, *[it.axis for it in (*layout.shard, *layout.replica)]])
+    ]
     places = {tuple(dict(place).get(a, 0) for a in axes) for found in owners for place in found}
     ranges = [(min(v), max(v)) for v in zip(*places, strict=True)]
     surjective = len(places) == prod(high - low + 1 for low, high in ranges)
@@ -127,7 +129,9 @@ def test_structured_layouts_of_rank_40_take_no_time(seed: int) -> None:
     bits = [Iter(2, 2**k, m) for k in rng.sample(range(40), 40)]
     assert timed(TileLayout.from_iters(bits))
     assert TileLayout.from_iters(bits).is_bijective()
-    assert not timed(TileLayout.from_iters([*bits[:-1], Iter(3, bits[-1].stride)])) or bits[-1].stride == 2**39
+    assert (
+        not timed(TileLayout.from_iters([*bits[:-1], Iter(3, bits[-1].stride)])) or bits[-1].stride == 2**39
+    )
     wide = [Iter(2**40, 2 ** (40 * k)) for k in rng.sample(range(40), 40)]
     assert timed(TileLayout.from_iters(wide))
     assert not timed(TileLayout.from_iters([*wide, Iter(2, 2 ** (40 * rng.randint(0, 39) + 7))]))
@@ -164,7 +168,7 @@ def test_copies_of_one_element_are_no_collision() -> None:
     assert TileLayout(S[4] + R[2:0]).is_injective()
     assert TileLayout(S[4:2] + R[2:1]).is_bijective()
     assert TileLayout(S[4] + R[2 : 1 @ warpid]).is_bijective()
-    assert TileLayout(S[2:4] + R[(2, 3):(1, 1)]).is_injective()
+    assert TileLayout(S[2:4] + R[(2, 3) : (1, 1)]).is_injective()
     assert TileLayout(S[4] + R[2:1]).is_injective().witness == (0, 1)
 
 
@@ -190,14 +194,14 @@ def test_symbolic_strides_are_decided_where_they_are_proved() -> None:
 
     n, k = sympy.symbols("n k", integer=True, positive=True)
     q = sympy.Symbol("q", integer=True)
-    assert TileLayout(S[(n, k):(k, 1)]).is_bijective()
-    assert TileLayout(S[(4, k):(k + 3, 1)]).is_injective()
+    assert TileLayout(S[(n, k) : (k, 1)]).is_bijective()
+    assert TileLayout(S[(4, k) : (k + 3, 1)]).is_injective()
     assert not TileLayout(S[(n + 1, 4) : (0, 1 @ laneid)]).is_injective()
-    assert TileLayout(S[(4, n + 1):(k, k)]).is_injective().witness is not None
-    assert TileLayout(S[(4, k):(k + 1, 1)]).is_surjective().witness == {m: k}
+    assert TileLayout(S[(4, n + 1) : (k, k)]).is_injective().witness is not None
+    assert TileLayout(S[(4, k) : (k + 1, 1)]).is_surjective().witness == {m: k}
     with pytest.raises(LayoutError, match="depends on symbols"):
-        TileLayout(S[(4, 4):(n, 1)]).is_injective()
+        TileLayout(S[(4, 4) : (n, 1)]).is_injective()
     with pytest.raises(LayoutError, match="depends on symbols"):
-        TileLayout(S[(4, 4):(n, 1)]).is_surjective()
+        TileLayout(S[(4, 4) : (n, 1)]).is_surjective()
     with pytest.raises(LayoutError, match="sign of stride q is not known"):
         TileLayout(S[4:q]).is_injective()

@@ -91,28 +91,28 @@ def test_ten_thousand_random_layouts() -> None:
 
 def test_a_bijection_walked_backwards_or_begun_inside() -> None:
     assert TileLayout(S[4:-1] + 3).inverse() == TileLayout(S[4:-1] + 3)
-    assert TileLayout(S[(2, 4):(4, -1)] + 3).inverse() == TileLayout(S[(2, 4):(4, -1)] + 3)
+    assert TileLayout(S[(2, 4) : (4, -1)] + 3).inverse() == TileLayout(S[(2, 4) : (4, -1)] + 3)
     assert TileLayout(S[8:1] - 3).right_inverse() == TileLayout(S[5:1] + 3)
 
 
 def test_an_iter_may_be_cut_short_where_the_layout_overlaps_itself() -> None:
     """0, 1, 2, 3 and 3, 4, 5, 6: three of the four go with the next stride, and six places are read back."""
-    assert TileLayout(S[(2, 4):(3, 1)]).right_inverse() == TileLayout(S[(2, 3):(4, 1)])
+    assert TileLayout(S[(2, 4) : (3, 1)]).right_inverse() == TileLayout(S[(2, 3) : (4, 1)])
 
 
 def test_zero_strides_and_gaps_are_left_out_of_the_right_inverse() -> None:
-    assert TileLayout(S[(2, 4):(0, 1)]).right_inverse() == TileLayout(S[4:1])
+    assert TileLayout(S[(2, 4) : (0, 1)]).right_inverse() == TileLayout(S[4:1])
     assert TileLayout(S[4:2]).right_inverse() == TileLayout(S[1:0])
     assert TileLayout(S[(4, 1) : (1, 9 @ laneid)]).right_inverse() == TileLayout(S[4:1])
 
 
 def test_huge_layouts() -> None:
     n = 2**40
-    assert TileLayout(S[(n, n):(1, n)]).inverse() == TileLayout(S[(n, n):(1, n)])
-    assert TileLayout(S[(n, n, 2):(2, 4 * n, 1)]).right_inverse() == TileLayout(S[(n, 2):(2 * n, 1)])
-    assert TileLayout(S[(n, n):(n + 1, 1)]).right_inverse() == TileLayout(S[n])
+    assert TileLayout(S[(n, n) : (1, n)]).inverse() == TileLayout(S[(n, n) : (1, n)])
+    assert TileLayout(S[(n, n, 2) : (2, 4 * n, 1)]).right_inverse() == TileLayout(S[(n, 2) : (2 * n, 1)])
+    assert TileLayout(S[(n, n) : (n + 1, 1)]).right_inverse() == TileLayout(S[n])
     with pytest.raises(Undecided, match="more than 65536 elements"):
-        TileLayout(S[(n, n):(n - 1, 1)]).right_inverse()
+        TileLayout(S[(n, n) : (n - 1, 1)]).right_inverse()
 
 
 def test_refusals_name_the_rule() -> None:
@@ -120,11 +120,13 @@ def test_refusals_name_the_rule() -> None:
         TileLayout(S[4] + 5).right_inverse()
     with pytest.raises(LayoutError, match="least value is 5, not 0"):
         TileLayout(S[4] + 5).inverse()
-    with pytest.raises(LayoutError, match=r"sorted by stride \(4:2\), the stride 2 should be 1 \(remedy: left_inverse"):
+    with pytest.raises(
+        LayoutError, match=r"sorted by stride \(4:2\), the stride 2 should be 1 \(remedy: left_inverse"
+    ):
         TileLayout(S[4:2]).inverse()
     for operation in ("inverse", "left_inverse"):
         with pytest.raises(LayoutError, match=f"{operation}: not injective"):
-            getattr(TileLayout(S[(128, 2):(1, 0)]), operation)()
+            getattr(TileLayout(S[(128, 2) : (1, 0)]), operation)()
     for operation in ("inverse", "left_inverse", "right_inverse"):
         with pytest.raises(LayoutError, match=f"{operation}: the layout moves on laneid"):
             getattr(TileLayout(S[4 : 1 @ laneid]), operation)()

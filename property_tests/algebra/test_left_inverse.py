@@ -38,13 +38,12 @@ def exists(places: list[int]) -> bool:
 def check(layout: TileLayout) -> bool:
     places = compacts.places(layout)
     possible = min(places) >= 0 and len(set(places)) == len(places)
-    try:
-        found = layout.left_inverse()
-    except Undecided:
-        assert possible, layout
-        return False
-    except LayoutError as error:
-        assert not possible or not exists(places), (layout, str(error))
+    found = compacts.attempt(layout.left_inverse)
+    if isinstance(found, LayoutError):
+        if isinstance(found, Undecided):
+            assert possible, layout
+        else:
+            assert not possible or not exists(places), (layout, found)
         return False
     assert possible, layout
     assert reference.size(found) > max(places), (layout, found)
@@ -91,20 +90,20 @@ def test_ten_thousand_random_layouts() -> None:
 
 
 def test_strides_that_interleave() -> None:
-    assert TileLayout(S[(2, 3):(3, 2)]).left_inverse() == TileLayout(S[(4, 2):(1, 2)])
-    assert TileLayout(S[(2, 3):(7, 2)]).left_inverse() == TileLayout(S[(6, 2):(1, 0)])
+    assert TileLayout(S[(2, 3) : (3, 2)]).left_inverse() == TileLayout(S[(4, 2) : (1, 2)])
+    assert TileLayout(S[(2, 3) : (7, 2)]).left_inverse() == TileLayout(S[(6, 2) : (1, 0)])
 
 
 def test_places_that_begin_above_zero() -> None:
-    assert TileLayout(S[4:2] + 1).left_inverse() == TileLayout(S[(4, 2):(1, 0)])
+    assert TileLayout(S[4:2] + 1).left_inverse() == TileLayout(S[(4, 2) : (1, 0)])
     assert TileLayout(S[4:1] + 5).left_inverse() == TileLayout(S[9:1] - 5)
     assert TileLayout(S[1:0] + 5).left_inverse() == TileLayout(S[6:0])
 
 
 def test_huge_layouts_that_nest_and_that_interleave() -> None:
     n = 2**40
-    assert TileLayout(S[(n, n):(2, 4 * n)]).left_inverse() == TileLayout(S[(n, 2, n, 2):(1, 0, n, 0)])
-    interleaved = TileLayout(S[(2, n):(5, 2)])
+    assert TileLayout(S[(n, n) : (2, 4 * n)]).left_inverse() == TileLayout(S[(n, 2, n, 2) : (1, 0, n, 0)])
+    interleaved = TileLayout(S[(2, n) : (5, 2)])
     found = interleaved.left_inverse()
     for i in (0, 1, n - 1, n, n + 7, 2 * n - 1):
         assert found.apply(interleaved.apply(i)["m"])["m"] == i
@@ -112,13 +111,13 @@ def test_huge_layouts_that_nest_and_that_interleave() -> None:
 
 def test_refusals_name_the_rule() -> None:
     with pytest.raises(LayoutError, match="not injective: elements 1 and 4 are at one place"):
-        TileLayout(S[(3, 2):(1, 2)]).left_inverse()
+        TileLayout(S[(3, 2) : (1, 2)]).left_inverse()
     with pytest.raises(LayoutError, match="places below 0, from -3 on, cannot index a layout"):
         TileLayout(S[4] - 3).left_inverse()
     with pytest.raises(LayoutError, match="no counter reads the places"):
-        TileLayout(S[(3, 3, 3):(101, 103, 107)]).left_inverse()
+        TileLayout(S[(3, 3, 3) : (101, 103, 107)]).left_inverse()
     with pytest.raises(Undecided, match="no counter reads the places"):
-        TileLayout(S[(8, 8):(37, 11)]).left_inverse()
+        TileLayout(S[(8, 8) : (37, 11)]).left_inverse()
 
 
 def test_systems_of_linear_equations_in_integers() -> None:

@@ -15,7 +15,6 @@ from property_tests.algebra.test_symbolic_operations import symbolic_layouts
 from property_tests.algebra.test_symbols import VALUES, N, Q, at, number
 from tilelayout import LayoutError, R, S, TileLayout, laneid, m, warpid
 
-
 K = sympy.Symbol("k", integer=True, positive=True)
 
 
@@ -114,12 +113,12 @@ def test_most_nested_layouts_are_proved() -> None:
 
 def test_a_composition_with_symbols() -> None:
     a = TileLayout(S[(N, 4, K) : (1 @ laneid, K, 1)] + R[2 : 1 @ warpid] + 5)
-    found = a.compose(TileLayout(S[(K, 4, N):(1, K, 4 * K)]))
+    found = a.compose(TileLayout(S[(K, 4, N) : (1, K, 4 * K)]))
     assert found == TileLayout(S[(K, 4, N) : (1, K, 1 @ laneid)] + R[2 : 1 @ warpid] + 5).canonicalize()
     with pytest.raises(LayoutError, match=r"not proved that the codomain of B lies within the size of A"):
         a.compose(TileLayout(S[Q]))
     with pytest.raises(LayoutError, match=r"not proved (how|that B doesn't carry)"):
-        TileLayout(S[(N, 2 * Q):(1, N)]).compose(TileLayout(S[N : Q]))
+        TileLayout(S[(N, 2 * Q) : (1, N)]).compose(TileLayout(S[N:Q]))
 
 
 def test_a_composition_begun_inside() -> None:
@@ -129,30 +128,30 @@ def test_a_composition_begun_inside() -> None:
 
 
 def test_divides_and_products_with_symbols() -> None:
-    a = TileLayout(S[(8 * N, 4 * K):(4 * K, 1)])
+    a = TileLayout(S[(8 * N, 4 * K) : (4 * K, 1)])
     divided = a.flat_divide((8, 4), (8 * N, 4 * K))
     assert divided.shape == (N, K, 8, 4)
-    assert divided.layout == TileLayout(S[(N, K, 8, 4):(32 * K, 4, 4 * K, 1)])
+    assert divided.layout == TileLayout(S[(N, K, 8, 4) : (32 * K, 4, 4 * K, 1)])
     strided = TileLayout(S[16 * N]).logical_divide(TileLayout(S[8 : 2 * N]))
-    assert strided.layout.equivalent(TileLayout(S[(2 * N, 8):(1, 2 * N)]))
+    assert strided.layout.equivalent(TileLayout(S[(2 * N, 8) : (1, 2 * N)]))
     with pytest.raises(LayoutError, match="the tile of 8 does not divide n"):
         TileLayout(S[N]).logical_divide(8)
-    product = TileLayout(S[N : 2]).logical_product(2)
-    assert product.layout == TileLayout(S[(2, N):(1, 2)])
-    assert TileLayout(S[4]).logical_product(N).layout == TileLayout(S[(N, 4):(4, 1)])
-    blocked = TileLayout(S[(2, N):(N, 1)]).blocked_product(TileLayout(S[(K, 3):(3, 1)]))
-    assert blocked.layout == TileLayout(S[(K, 2, 3, N):(6 * N, N, 2 * N, 1)])
+    product = TileLayout(S[N:2]).logical_product(2)
+    assert product.layout == TileLayout(S[(2, N) : (1, 2)])
+    assert TileLayout(S[4]).logical_product(N).layout == TileLayout(S[(N, 4) : (4, 1)])
+    blocked = TileLayout(S[(2, N) : (N, 1)]).blocked_product(TileLayout(S[(K, 3) : (3, 1)]))
+    assert blocked.layout == TileLayout(S[(K, 2, 3, N) : (6 * N, N, 2 * N, 1)])
 
 
 def test_what_is_not_proved_is_refused_with_what_is_missing() -> None:
     with pytest.raises(LayoutError, match=r"the strides don't nest: 4 is not proved to divide the stride n"):
-        TileLayout(S[(2, 4):(N, 1)]).complement(8 * N)
+        TileLayout(S[(2, 4) : (N, 1)]).complement(8 * N)
     with pytest.raises(LayoutError, match=r"takes n places, which is not proved to divide the cosize 8"):
         TileLayout(S[N]).complement(8)
     with pytest.raises(LayoutError, match="not proved to be a multiple of extent times stride"):
-        TileLayout(S[(2, 4):(N, 1)]).left_inverse()
+        TileLayout(S[(2, 4) : (N, 1)]).left_inverse()
     with pytest.raises(LayoutError, match="depends on symbols"):
-        TileLayout(S[(2, 4):(N, 1)]).right_inverse()
+        TileLayout(S[(2, 4) : (N, 1)]).right_inverse()
     with pytest.raises(LayoutError, match="should be 1"):
         TileLayout(S[4:N]).inverse()
     z = sympy.Symbol("z", integer=True, nonnegative=True)

@@ -29,7 +29,7 @@ def complement(a: Parts, cosize: Integer, operation: str = "complement") -> Part
     Refused where no such layout exists, which is exactly where the sorted strides don't nest.
     """
     digits, least, _ = digits_on_m(a, operation)
-    gaps, filled = _gaps(digits, operation)
+    gaps, filled = gaps_between(digits, operation)
     rest = cosize // filled if type(cosize) is int and type(filled) is int else quotient(cosize, filled)
     if rest is None or (type(cosize) is int and type(filled) is int and (cosize % filled or cosize < 1)):
         raise LayoutError(
@@ -42,11 +42,6 @@ def complement(a: Parts, cosize: Integer, operation: str = "complement") -> Part
         gaps.append((rest, filled, M))
     gaps.reverse()
     return tuple(gaps) or (UNIT,), (), {} if least == 0 else {M: -least}
-
-
-def gaps_and_rest(a: Parts, operation: str) -> tuple[list[RawIter], Integer]:
-    """The complement without an end: its iters, innermost first, and the stride at which it goes on for ever."""
-    return _gaps(digits_on_m(a, operation)[0], operation)
 
 
 def digits_on_m(a: Parts, operation: str, still: bool = False) -> tuple[list[Digit], Integer, Integer]:
@@ -124,7 +119,8 @@ def _nested(digits: list[Digit]) -> list[Digit]:
     return out
 
 
-def _gaps(digits: list[Digit], operation: str) -> tuple[list[RawIter], Integer]:
+def gaps_between(digits: list[Digit], operation: str) -> tuple[list[RawIter], Integer]:
+    """What lies between nesting digits, innermost first, and the stride at which it goes on for ever."""
     gaps: list[RawIter] = []
     filled: Integer = 1
     for s, e, _ in digits:

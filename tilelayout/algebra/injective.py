@@ -260,7 +260,7 @@ def _symbolic_axis(
             raise LayoutError(
                 operation,
                 f"whether a place on {a} is reached twice depends on symbols: no stride of "
-                f"{', '.join(f'{e}:{s}' for e, s, _ in rest)} is proved to exceed what the others reach, or to divide them",
+                f"{', '.join(f'{e}:{s}' for e, s, _ in rest)} is proved to exceed what others reach, or to divide them",
             )
     return None
 

@@ -12,7 +12,7 @@ from ..parts import UNIT, M
 from .canonicalize import fuse
 from .complement import digits_on_m
 from .integers import at_most, same
-from .recognize import recognized
+from .recognize import listed, recognized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,12 @@ def _searched(a: Parts, operation: str) -> Parts:
     Where ``[0, filled)`` is read back, the next digit may begin with any element at `filled` and go on for as long as
     the values do.
     """
-    values = _values(a, operation)
+    values = listed(a, LIST_LIMIT)
+    if values is None:
+        raise Undecided(
+            operation,
+            f"of more than {LIST_LIMIT} elements that overlap or have places below 0, none is searched",
+        )
     at: dict[int, list[int]] = {}
     for i, v in enumerate(values):
         at.setdefault(v, []).append(i)
@@ -135,16 +140,3 @@ def _searched(a: Parts, operation: str) -> Parts:
     digits = recognized(best, len(best)) or []
     offset = {M: best[0]} if best[0] else {}
     return tuple([(e, s, M) for e, s in reversed(digits)]) or (UNIT,), (), offset  # type: ignore[return-value]
-
-
-def _values(a: Parts, operation: str) -> list[int]:
-    """The place of every element, in order."""
-    values = [a[2].get(M, 0)]
-    for e, s, _ in reversed(a[0]):
-        if len(values) * e > LIST_LIMIT:  # type: ignore[operator]  # plain integers
-            raise Undecided(
-                operation,
-                f"of more than {LIST_LIMIT} elements that overlap or have places below 0, none is searched",
-            )
-        values = [v + c * s for c in range(e) for v in values]  # type: ignore[arg-type]
-    return values  # type: ignore[return-value]

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from ..errors import LayoutError
 from ..parts import UNIT, M, nonzero, product
-from .complement import gaps_and_rest
+from .complement import digits_on_m, gaps_between
 from .compose import compose
 from .group import group
 from .integers import sign
+from .recognize import listed, recognized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..parts import Integer, Offset, Parts, RawIter
 
 
+LIST_LIMIT = 2**16
+"""Places of all copies that are listed where strides don't nest."""
+
+
 def copies(a: Parts, b: Parts, operation: str) -> tuple[tuple[RawIter, ...], Offset]:
     """The iters over the copies, and the offset of the whole.
 
-    Pre-conditions: `a` is on `m`, injective, its strides nest (whatever it is, for one copy); `b` is on `m` with values
-    from 0 up.
+    Pre-conditions: `a` is on `m`, injective, with strides that nest or few places; for one copy it may be anything.
+    `b` is on `m` with values from 0 up.
     Refused where the free offsets that `b` names are no layout: 0, 2, 8, 10, 16 are not.
     """
     highest: Integer = b[2].get(M, 0)
@@ -34,15 +39,54 @@ def copies(a: Parts, b: Parts, operation: str) -> tuple[tuple[RawIter, ...], Off
             operation, f"B is negative: at most {highest}; it numbers the free offsets of A from 0 on"
         )
     free: tuple[RawIter, ...] = (UNIT,)
-    if highest != 0:  # a single copy asks nothing of A
-        gaps, beyond = gaps_and_rest(a, operation)
+    if highest != 0:
+        digits, _, _ = digits_on_m(a, operation)
+        try:
+            gaps, beyond = gaps_between(digits, operation)
+        except LayoutError:
+            found = _listed(a, b, highest, operation)
+            if found is None:
+                raise
+            return found
         # As many of the endless outermost digit as can be asked for.
         free = ((highest + 1, beyond, M), *reversed(gaps))
     shard, _, begin = compose((free, (), {}), b, operation)
-    offset = dict(a[2])
-    for axis, value in begin.items():
-        offset[axis] = offset.get(axis, 0) + value
-    return shard, nonzero(offset)
+    return shard, _sum(a[2], begin.get(M, 0))
+
+
+def _listed(
+    a: Parts, b: Parts, highest: Integer, operation: str
+) -> tuple[tuple[RawIter, ...], Offset] | None:
+    """The same place by place, for strides that don't nest: each copy at the least place that is still free.
+
+    None where a copy meets another there, where the offsets are no layout, and where there is too much to list.
+    """
+    if type(highest) is not int or not all(type(x) is int for it in (*a[0], *b[0]) for x in it[:2]):
+        return None
+    places, numbers = listed(a, LIST_LIMIT // (highest + 1)), listed(b, LIST_LIMIT)
+    if places is None or numbers is None or min(numbers) < 0 or len(set(places)) < len(places):
+        return None
+    least = min(places)
+    held: set[int] = set()
+    free: list[int] = []
+    x = 0
+    while len(free) <= highest:
+        if x not in held:
+            copy = {place - least + x for place in places}
+            if copy & held:
+                return None
+            held |= copy
+            free.append(x)
+        x += 1
+    found = recognized([free[n] for n in numbers], len(numbers))
+    if found is None:
+        return None
+    shard: tuple[RawIter, ...] = tuple([(e, s, M) for e, s in reversed(found)])
+    return shard or (UNIT,), _sum(a[2], free[numbers[0]])
+
+
+def _sum(offset: Offset, more: Integer) -> Offset:
+    return nonzero({**offset, M: offset.get(M, 0) + more})
 
 
 def by_dimension(

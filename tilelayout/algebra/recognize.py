@@ -10,7 +10,7 @@ from ..parts import M
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..axis import Axis
-    from ..parts import Integer, RawIter
+    from ..parts import Integer, Parts, RawIter
 
 
 def recognized(values: list[int], size: int) -> list[tuple[int, int]] | None:
@@ -39,6 +39,16 @@ def recognized(values: list[int], size: int) -> list[tuple[int, int]] | None:
         values = heads
         size //= extent
     return out
+
+
+def listed(a: Parts, most: int) -> list[int] | None:
+    """The place on `m` of every element, in order; None where there are more than `most`."""
+    values: list[int] = [a[2].get(M, 0)]  # type: ignore[list-item]  # plain integers throughout
+    for e, s, _ in reversed(a[0]):
+        if len(values) * e > most:  # type: ignore[operator]
+            return None
+        values = [v + c * s for c in range(e) for v in values]  # type: ignore[arg-type,misc]
+    return values
 
 
 class Code:

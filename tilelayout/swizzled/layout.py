@@ -10,7 +10,7 @@ from ..algebra import swizzled_tile as _swizzled_tile
 from ..algebra import tile as _tile
 from ..algebra import unswizzle as _unswizzle
 from ..algebra.equivalent import in_shape
-from ..algebra.group import check_size
+from ..algebra.group import check_size, find
 from ..algebra.integers import quotient
 from ..errors import LayoutError
 from ..layout import TileLayout
@@ -242,7 +242,7 @@ class SwizzledLayout(Swizzled):
             shapes = outer_shape, inner_shape
             return _made(_layout(_swizzled_tile.interleaved(inner, moved, shapes, operation)), swizzle)
         plain = self.canonicalize()
-        if isinstance(plain, TileLayout):
+        if isinstance(plain, TileLayout) and find(plain.shard, inner_shape, operation) is not None:
             copies = _tile.tile(parts_of(plain), outer, outer_shape, inner_shape, operation)
             return _made(_layout(copies), Swizzle(0, 0, 0))
         raise LayoutError(
