@@ -68,13 +68,31 @@ class Axis(str):
         return register_axis, (self.name, self.kind)
 
 
-class Term:
+class _Summand:
+    """What terms and sums of terms share: they add up, with each other and with numbers (on `m`)."""
+
+    __array_ufunc__ = None  # numpy's scalars leave ``np.int64(4) + term`` to __radd__
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> TermSum:
+        return _add(self, other)
+
+    def __radd__(self, other: Any) -> TermSum:
+        return _add(other, self)
+
+    def __sub__(self, other: Any) -> TermSum:
+        return _subtract(self, other)
+
+    def __rsub__(self, other: Any) -> TermSum:
+        return _subtract(other, self)
+
+
+class Term(_Summand):
     """``value @ axis``: a stride in ``S[...]``/``R[...]``, or an offset on its own.
 
     Nothing is judged here; the value is validated where the term is used.
     """
 
-    __array_ufunc__ = None
     __slots__ = ("axis", "value")
     value: Any
     axis: Axis
@@ -89,18 +107,6 @@ class Term:
     def __neg__(self) -> Term:
         return Term(_negated(self.value), self.axis)
 
-    def __add__(self, other: Any) -> TermSum:
-        return _add(self, other)
-
-    def __radd__(self, other: Any) -> TermSum:
-        return _add(other, self)
-
-    def __sub__(self, other: Any) -> TermSum:
-        return _subtract(self, other)
-
-    def __rsub__(self, other: Any) -> TermSum:
-        return _subtract(other, self)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Term) and self.value == other.value and self.axis is other.axis
 
@@ -111,10 +117,9 @@ class Term:
         return f"{self.value} @ {self.axis.name}"
 
 
-class TermSum:
+class TermSum(_Summand):
     """A sum of terms: an offset under construction, e.g. ``1 @ laneid + 64``."""
 
-    __array_ufunc__ = None
     __slots__ = ("_terms",)
     _terms: tuple[Term, ...]
 
@@ -126,18 +131,6 @@ class TermSum:
 
     def __neg__(self) -> TermSum:
         return TermSum(tuple(-t for t in self._terms))
-
-    def __add__(self, other: Any) -> TermSum:
-        return _add(self, other)
-
-    def __radd__(self, other: Any) -> TermSum:
-        return _add(other, self)
-
-    def __sub__(self, other: Any) -> TermSum:
-        return _subtract(self, other)
-
-    def __rsub__(self, other: Any) -> TermSum:
-        return _subtract(other, self)
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self._terms))

@@ -89,7 +89,7 @@ def test_the_position_is_shown(text: str, position: int | None, word: str) -> No
 
 
 HOSTILE = [
-    "__import__('os').system('touch /tmp/owned')",
+    "__import__('os').system('touch owned')",
     "S[__import__('os')]",
     "S[8].__class__",
     "S[8] + ().__class__.__bases__[0]",

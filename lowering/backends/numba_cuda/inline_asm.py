@@ -26,13 +26,11 @@ Values = Mapping[str, Sequence[ir.Value]]
 def call(builder: ir.IRBuilder, instruction: Instruction, values: Values) -> dict[str, list[ir.Value]]:
     """Emit the instruction on `values` (by operand, of `TYPES`); returns the values that it writes, likewise.
 
-    Errors: NotImplementedError for an instruction with an address operand.
+    Errors: TypeError for an instruction with an address operand.
     """
     for operand in instruction.operands:
         if operand.kind not in TYPES:
-            raise NotImplementedError(
-                f"{instruction.name}: operand {operand.name} is a place in memory, not registers"
-            )
+            raise TypeError(f"{instruction.name}: operand {operand.name} is a place in memory, not registers")
     written = [o for o in instruction.operands if o.writes]
     read = [o for o in instruction.operands if not o.writes]
     updated = [o for o in written if o.reads]
