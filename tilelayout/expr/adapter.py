@@ -128,6 +128,9 @@ def _write(x: Index, symbols: dict[str, Any], sympy: Any) -> Any:
         )
     a, b = [_write(part, symbols, sympy) for part in x.parts() if not isinstance(part, str)]
     if isinstance(x, Division):
-        return sympy.floor(a / b) if isinstance(x, FloorDiv) else sympy.Mod(a, b)
+        if isinstance(x, FloorDiv):
+            return sympy.floor(a / b)
+        # sympy (1.14) rewrites a Mod around another one to another value, e.g. Mod(3*Mod(n, 4), 8): spelled out.
+        return a - b * sympy.floor(a / b) if a.has(sympy.Mod) or b.has(sympy.Mod) else sympy.Mod(a, b)
     power = sympy.Pow(2, b)
     return a * power if isinstance(x, Shift) and x.symbol == "<<" else sympy.floor(a / power)
