@@ -87,7 +87,7 @@ class Functions:
         TileLayout(S[20:16])
         >>> TileLayout(S[(2, 6) : (7, 1)]).compose(TileLayout(S[(2, 3) : (3, 2)]))
         Traceback (most recent call last):
-        tilelayout.errors.LayoutError: compose: the iters of B carry into one another in A, ...
+        tilelayout.errors.LayoutError: compose: steps of B carry in A or move along several axes, ...
         """
         return self._made(*_compose.compose(self._parts(), _layout(other, "compose", "other")._parts()))
 
@@ -161,9 +161,13 @@ class Functions:
         >>> TileLayout(S[(3, 2, 4) : (8, 1, 2)]).logical_divide(TileLayout(S[4:2]))
         Shaped(S[(3, 2, 2, 2):(8, 2, 1, 4)], (6, 4))
         """
-        rests, tiles, offset, sizes = self._divided(tiler, shape, "logical_divide")
-        shard = [it for pair in zip(rests, tiles, strict=True) for part in pair for it in part]
-        return self._shaped(shard, offset, [n for pair in sizes for n in pair])
+        shard: list[RawIter] = []
+        out: list[Integer] = []
+        pieces, offset = self._divided(tiler, shape, "logical_divide")
+        for rest, tile, count, size in pieces:
+            shard += rest + tile
+            out += (count, size)
+        return self._shaped(shard, offset, out)
 
     def zipped_divide(self, tiler: Any, shape: Sequence[Any] | int | None = None) -> Shaped:
         """`logical_divide` with all rests first and then all tiles, as two dimensions: ``(rest, tile)``.
@@ -192,8 +196,9 @@ class Functions:
         shard, offset, counts, inside = self._zipped(tiler, shape, "flat_divide")
         return self._shaped(shard, offset, [*counts, *inside])
 
-    def _divided(self, tiler: Any, shape: Any, operation: str) -> Any:
-        """Rests, tiles, offset, and the pairs of sizes."""
+    def _divided(self, tiler: Any, shape: Any, operation: str) -> tuple[list[_divide.Pieces], Offset]:
+        """What `algebra.divide` makes of it, the tilers checked."""
+        given: tuple[Any, ...] = (tiler,)
         if shape is None:
             if isinstance(tiler, (tuple, list)):
                 raise LayoutError(
@@ -201,30 +206,22 @@ class Functions:
                     f"{tiler!r} is one tiler for each dimension, but the dimensions aren't given",
                     "pass shape=; for a tile of the flat index, an integer or a TileLayout",
                 )
-            dims, given = (self.size(),), (tiler,)
+            dims = None
         else:
             dims = as_shape(shape, operation)
-            given = (
-                (tiler,)
-                if len(dims) == 1 and not isinstance(tiler, (tuple, list))
-                else as_entries(tiler, operation, "tilers")
-            )
-        tilers = tuple(
-            [
-                t._parts() if isinstance(t, Functions) else as_extent(t, operation, f"tiler {d}")
-                for d, t in enumerate(given)
-            ]
-        )
-        rests, tiles, offset = _divide.divide(self._parts(), dims, tilers, operation)
-        sizes = [
-            [product([it[0] for it in part]) for part in pair] for pair in zip(rests, tiles, strict=True)
-        ]
-        return rests, tiles, offset, sizes
+            if len(dims) != 1 or isinstance(tiler, (tuple, list)):
+                given = as_entries(tiler, operation, "tilers")
+        tilers: list[Any] = []
+        for d, x in enumerate(given):
+            tilers.append(x._parts() if isinstance(x, Functions) else as_extent(x, operation, f"tiler {d}"))
+        return _divide.divide(self._parts(), dims, tuple(tilers), operation)
 
     def _zipped(self, tiler: Any, shape: Any, operation: str) -> Any:
-        rests, tiles, offset, sizes = self._divided(tiler, shape, operation)
-        shard = [it for part in (*rests, *tiles) for it in part]
-        return shard, offset, [pair[0] for pair in sizes], [pair[1] for pair in sizes]
+        """The iters between all tiles and then within them, the offset, and the sizes of both."""
+        pieces, offset = self._divided(tiler, shape, operation)
+        parts = [rest for rest, _, _, _ in pieces] + [tile for _, tile, _, _ in pieces]
+        counts, sizes = [count for _, _, count, _ in pieces], [size for _, _, _, size in pieces]
+        return [it for part in parts for it in part], offset, counts, sizes
 
     def _shaped(self, shard: list[RawIter], offset: Offset, shape: list[Integer]) -> Shaped:
         return Shaped(self._made(tuple(shard), self._replica, offset), tuple(shape))
@@ -244,7 +241,7 @@ class Functions:
         Shaped(S[(2, 2, 2, 2):(8, 2, 1, 4)], (4, 4))
         >>> TileLayout(S[(2, 2) : (1, 4)]).logical_product(5)
         Traceback (most recent call last):
-        tilelayout.errors.LayoutError: logical_product: the iters of B carry into one another in A, ...
+        tilelayout.errors.LayoutError: logical_product: steps of B carry in A or move along several axes, ...
         """
         over, offset = _product.copies(self._parts(), _repeated(other, "logical_product"), "logical_product")
         shard, _ = _group.group(over, (product([it[0] for it in over]),), "logical_product")

@@ -32,7 +32,9 @@ def test_c01_a_composition_that_carries_is_no_layout() -> None:
         (cute((6, 3), (1, 100)), cute((3, 4), (2, 3)), [0, 2, 4, 3, 5, 101, 100, 102, 104, 103, 105, 201]),
     ):
         assert [places(a)[i] for i in places(b)] == values
-        with pytest.raises(LayoutError, match="carry into one another in A, and no layout has the positions"):
+        with pytest.raises(
+            LayoutError, match="carry in A or move along several axes, and no layout has the positions"
+        ):
             a.compose(b)
     with pytest.raises(LayoutError, match="B reaches from 0 to 13, A has 12 elements"):
         cute((6, 2), (1, 100)).compose(cute((3, 4), (2, 3)))

@@ -9,7 +9,7 @@ What is known of pycute (of nvidia-cutlass 4.2) and tensor-layouts 0.3.2, with t
     both refuse or lose what isn't divisible mode by mode;
   - complement rounds up to a multiple and takes overlapping layouts: (4:2, 7) is 2:1, (2,3):(2,1) has zero extents;
   - left and right inverses of layouts that aren't injective, or whose strides don't nest, are wrong or refused;
-  - divide and product inherit the compositions and complements.
+  - divide and product inherit the compositions and complements; blocked_product of tensor-layouts leaves gaps free.
 """
 
 from __future__ import annotations
@@ -224,27 +224,16 @@ def product_right(a: TileLayout, b: TileLayout, table: Table) -> bool:
 
 @pytest.mark.parametrize("do", ["blocked_product", "raked_product"])
 def test_products_by_dimension(cute: Cute, do: str) -> None:
-    """tensor-layouts alone has these; it is asked where its own product is right."""
+    """tensor-layouts alone has these.  It keeps whole spans of A apart and leaves its gaps free, where CuTe's
+    definition fills them, as its own logical_product does: without gaps the two are the same.
+    """
     rng = Random(7)
-    cases = []
-    while len(cases) < 500:
-        a, b = (
-            compacts.with_gaps(rng.choice(compacts.compact(12)), rng, False),
-            rng.choice(compacts.compact(6)),
-        )
-        if len(a.shard) == len(b.shard) == 2:
-            cases.append((a, b))
+    two = [x for size in (4, 6, 9, 10, 15) for x in compacts.compact(size)]
+    assert {len(x.shard) for x in two} == {2}
+    cases = [(rng.choice(two), compacts.with_gaps(rng.choice(two), rng, backwards=False)) for _ in range(500)]
     questions = [{"of": "tensor_layouts", "do": do, "a": modes(a), "b": modes(b)} for a, b in cases]
-    agreed = 0
     for (a, b), answer in zip(cases, cute.ask(questions), strict=True):
-        try:
-            mine = compacts.places(getattr(a, do)(b).layout)
-        except LayoutError:
-            continue
-        if "is" in answer and len(answer["is"]["table"]) == len(mine):
-            assert answer["is"]["table"] == mine, (do, a, b, answer)
-            agreed += 1
-    assert agreed > 200
+        assert answer["is"]["table"] == compacts.places(getattr(a, do)(b).layout), (do, a, b, answer)
 
 
 def test_the_witnesses_above(cute: Cute) -> None:
@@ -257,5 +246,10 @@ def test_the_witnesses_above(cute: Cute) -> None:
 
     for peer in PEERS:
         assert theirs(peer, "compose", [[6, 1], [2, 7]], [[3, 2], [2, 3]]) == "(3,2):(2,3)"
+    assert theirs("pycute", "compose", [[4, 3], [2, 12], [8, 97]], [[3, 3]]) == "refused"
     assert theirs("pycute", "complement", [[4, 2]], 7) == "2:1"
+    assert (
+        theirs("tensor_layouts", "blocked_product", [[2, 1], [2, 4]], [[2, 1], [1, 1]])
+        == "((2,2),(2,1)):((1,6),(4,6))"
+    )
     assert theirs("pycute", "complement", [[2, 2], [3, 1]], 6) == "(0,2):(3,4)"

@@ -226,12 +226,13 @@ def _listed(counter: Counter, steps: Counter, low: int, operation: str) -> list[
         if len(values) < size:
             raise Undecided(
                 operation,
-                f"the iters of B carry into one another in A, and {size} positions of A={shown} are too many to list",
+                f"steps of B carry in A or move along several axes; {size} positions are too many to list: A={shown}",
                 "compose with smaller parts of B",
             )
         iters = [(e, code.stride(step)) for e, step in digits]
         if all(moving is not None for _, moving in iters):
             return [(e, *moving) for e, moving in iters if moving is not None]
     raise LayoutError(
-        operation, f"the iters of B carry into one another in A, and no layout has the positions of A={shown}"
+        operation,
+        f"steps of B carry in A or move along several axes, and no layout has the positions of A={shown}",
     )

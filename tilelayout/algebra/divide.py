@@ -10,7 +10,7 @@ from ..errors import LayoutError
 from ..parts import M, product
 from .complement import complement
 from .compose import compose
-from .group import check_size, find, group
+from .group import find, group
 from .integers import quotient
 
 TYPE_CHECKING = False
@@ -18,27 +18,28 @@ if TYPE_CHECKING:
     from ..parts import Integer, Offset, Parts, RawIter
 
     Tiler = Integer | Parts  # so many neighbors, or a layout on `m`
-    Divided = tuple[list[tuple[RawIter, ...]], list[tuple[RawIter, ...]], Offset]
+    # A dimension: the iters between tiles, those within one, and how many elements each has.
+    Pieces = tuple[tuple[RawIter, ...], tuple[RawIter, ...], Integer, Integer]
 
 
-def divide(a: Parts, shape: tuple[Integer, ...], tilers: tuple[Tiler, ...], operation: str) -> Divided:
-    """For each dimension of `shape` the iters between tiles and those within one, and the offset.
+def divide(
+    a: Parts, shape: tuple[Integer, ...] | None, tilers: tuple[Tiler, ...], operation: str
+) -> tuple[list[Pieces], Offset]:
+    """Each dimension of `shape` (None: the flat index) cut between tiles and within them, and the offset.
 
     Post-condition: with r in a dimension's rest and t in its tile, the owners at all (r, t) are those that `a` has
     where each dimension's index is ``complement(tiler, n)(r) + tiler(t)``.  Every group has an iter.
     Refused where a tiler doesn't divide its dimension, or the tile isn't a layout because it runs across an iter.
     """
     shard, _, offset = a
-    if len(shape) == 1 and len(tilers) == 1:
-        check_size(shard, shape, operation)
-        dimensions = [shard]
+    if shape is None:
+        shape, dimensions = (product([it[0] for it in shard]),), [shard]
     else:
         if len(tilers) != len(shape):
             raise LayoutError(operation, f"{len(tilers)} tilers for the {len(shape)} dimensions of {shape}")
         grouped, seps = group(shard, shape, operation)
         dimensions = [grouped[seps[d] : seps[d + 1]] for d in range(len(shape))]
-    rests: list[tuple[RawIter, ...]] = []
-    tiles: list[tuple[RawIter, ...]] = []
+    out: list[Pieces] = []
     for d, (iters, n, tiler) in enumerate(zip(dimensions, shape, tilers, strict=True)):
         if isinstance(tiler, tuple):
             iters, moved, size = _selected(iters, n, tiler, operation)
@@ -62,9 +63,8 @@ def divide(a: Parts, shape: tuple[Integer, ...], tilers: tuple[Tiler, ...], oper
                 f"dimension {d}: a tile of {size} ends within an iter of ({extents}), so tiles aren't alike",
             )
         pieces, seps = found
-        rests.append(pieces[: seps[1]])
-        tiles.append(pieces[seps[1] :])
-    return rests, tiles, offset
+        out.append((pieces[: seps[1]], pieces[seps[1] :], count, size))
+    return out, offset
 
 
 def _selected(

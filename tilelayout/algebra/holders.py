@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from ..axis import Axis
     from ..parts import Integer, Offset, RawIter
 
-BUDGET = 2**20
-"""Sums that are tried on one axis, and elements that are listed."""
+BUDGET = 2**18
+"""Sums that are tried on one axis."""
+
+LIST_LIMIT = 2**20
+"""Elements that are listed."""
 
 
 def elements_at(
@@ -46,9 +49,9 @@ def elements_at(
         begin = offset.get(a, 0)
         _check_plain(begin, 0 if at is None else at, operation)
         mine = _on_axis(digits, None if at is None else at - begin, operation)  # type: ignore[arg-type]
-        if len(found) * len(mine) > BUDGET:
+        if len(found) * len(mine) > LIST_LIMIT:
             raise LayoutError(
-                operation, f"more than {BUDGET} elements are at {place}", "ask for a single place"
+                operation, f"more than {LIST_LIMIT} elements are at {place}", "ask for a single place"
             )
         found = [x + y for x in found for y in mine]
     return tuple(sorted(found))
@@ -68,9 +71,9 @@ def _on_axis(digits: list[tuple[int, int, int]], distance: int | None, operation
         if e != 1 and s != 0 and distance is not None:
             moving.append((s, e, weight))
         elif weight:
-            if len(out) * e > BUDGET:
+            if len(out) * e > LIST_LIMIT:
                 raise LayoutError(
-                    operation, f"more than {BUDGET} elements are at the place", "ask for a single place"
+                    operation, f"more than {LIST_LIMIT} elements are at the place", "ask for a single place"
                 )
             out = [x + c * weight for x in out for c in range(e)]
     if distance is None:
