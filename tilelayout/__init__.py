@@ -33,8 +33,10 @@ if TYPE_CHECKING:
         wid_in_wg,
     )
     from .errors import LayoutError, Undecided
+    from .functions import Shaped
     from .layout import TileLayout
     from .parts import Iter
+    from .questions import Answer
     from .spec import R, S
     from .swizzle import Swizzle, XorMap
     from .swizzled import SwizzledLayout
@@ -42,11 +44,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Answer": "questions",
     "Axis": "axis",
     "Iter": "parts",
     "LayoutError": "errors",
     "R": "spec",
     "S": "spec",
+    "Shaped": "functions",
     "Swizzle": "swizzle",
     "SwizzledLayout": "swizzled",
     "TileLayout": "layout",
@@ -56,10 +60,13 @@ _HOMES = {
     "register_axis": "axis",
 }
 
+_ROOMS = ("analysis", "draw", "explore", "expr")
+"""Modules of the package that are names of it without being imported: ``tilelayout.analysis.bank_conflicts``."""
+
 __all__ = [
-    "Axis", "Bank", "F", "Iter", "LayoutError", "P", "R", "S", "Swizzle", "SwizzledLayout", "TCol", "TLane",
-    "TileLayout", "Undecided", "XorMap", "axes", "bx", "by", "bz", "cbx", "cby", "cbz", "laneid", "m", "pid",
-    "register_axis", "tid_in_wg", "tx", "warpid", "wgid", "wid_in_wg",
+    "Answer", "Axis", "Bank", "F", "Iter", "LayoutError", "P", "R", "S", "Shaped", "Swizzle",
+    "SwizzledLayout", "TCol", "TLane", "TileLayout", "Undecided", "XorMap", "axes", "bx", "by", "bz", "cbx",
+    "cby", "cbz", "laneid", "m", "pid", "register_axis", "tid_in_wg", "tx", "warpid", "wgid", "wid_in_wg",
 ]  # fmt: skip
 
 
@@ -71,6 +78,8 @@ def __getattr__(name: str) -> object:
         found = getattr(import_module(f"{__name__}.{home}"), name)
         globals()[name] = found
         return found
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     registry = import_module(f"{__name__}.axis")
@@ -86,4 +95,4 @@ def __getattr__(name: str) -> object:
 def __dir__() -> list[str]:
     from .axis import axes
 
-    return sorted({*__all__, *axes(), *globals()})
+    return sorted({*__all__, *_ROOMS, *axes(), *globals()})

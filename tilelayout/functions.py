@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from .algebra import complement as _complement
     from .algebra import compose as _compose
     from .algebra import divide as _divide
-    from .algebra import group as _group
     from .algebra import inverse as _inverse
     from .algebra import left_inverse as _left_inverse
     from .algebra import product_of as _product
     from .parts import Integer, Offset, Parts, RawIter
 else:
-    _complement, _compose, _divide, _group = (
-        Later(name) for name in ("complement", "compose", "divide", "group")
-    )
+    _complement, _compose, _divide = (Later(name) for name in ("complement", "compose", "divide"))
     _inverse, _left_inverse, _product = (Later(name) for name in ("inverse", "left_inverse", "product_of"))
+
+
+_pair: Any = tuple.__dict__["__new__"]  # without a look-up: divisions are made by the thousand
 
 
 class Shaped(tuple["Any", "tuple[Any, ...]"]):
@@ -41,7 +41,7 @@ class Shaped(tuple["Any", "tuple[Any, ...]"]):
     __slots__ = ()
 
     def __new__(cls, layout: Any, shape: tuple[Any, ...]) -> Shaped:
-        return super().__new__(cls, (layout, shape))
+        return _pair(cls, (layout, shape))
 
     @property
     def layout(self) -> Any:
@@ -70,12 +70,15 @@ class Functions:
         _replica: tuple[RawIter, ...]
         _offset: Offset
 
+        _rests: bool
+
         def size(self) -> Integer: ...
         def _parts(self) -> Parts: ...
+        def _under(self, operation: str, assuming: Any, *arguments: Any, **options: Any) -> Any: ...
         @staticmethod
         def _made(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> Any: ...
 
-    def compose(self, other: Self) -> Self:
+    def compose(self, other: Self, *, assuming: Any = None) -> Self:
         """``i -> self(other(i))``, of the size of `other`.
 
         Pre-conditions: `other` moves on `m` alone, has no replica, and its values lie in ``[0, self.size())``.
@@ -89,9 +92,11 @@ class Functions:
         Traceback (most recent call last):
         tilelayout.errors.LayoutError: compose: steps of B carry in A or move along several axes, ...
         """
-        return self._made(*_compose.compose(self._parts(), _layout(other, "compose", "other")._parts()))
+        if assuming is not None or _layout(other, "compose", "other")._rests:
+            return self._under("compose", assuming, other)
+        return self._made(*_compose.compose(self._parts(), other._parts()))
 
-    def inverse(self) -> Self:
+    def inverse(self, *, assuming: Any = None) -> Self:
         """The layout that reads places back: ``result(self(i)) = i`` and ``self(result(x)) = x``.
 
         Pre-condition: a bijection onto ``[0, size)`` on `m`.
@@ -101,9 +106,11 @@ class Functions:
         >>> TileLayout(S[4:-1] + 3).inverse()
         TileLayout(S[4:-1] + 3)
         """
+        if assuming is not None:
+            return self._under("inverse", assuming)
         return self._made(*_inverse.inverse(self._parts()))
 
-    def left_inverse(self) -> Self:
+    def left_inverse(self, *, assuming: Any = None) -> Self:
         """A layout L with ``L(self(i)) = i`` for all i.
 
         Pre-condition: injective, on `m`, no place below 0.  The size of L exceeds the largest place; at places that
@@ -115,9 +122,11 @@ class Functions:
         >>> TileLayout(S[(2, 3) : (3, 2)]).left_inverse()
         TileLayout(S[(4, 2):(1, 2)])
         """
+        if assuming is not None:
+            return self._under("left_inverse", assuming)
         return self._made(*_left_inverse.left_inverse(self._parts()))
 
-    def right_inverse(self) -> Self:
+    def right_inverse(self, *, assuming: Any = None) -> Self:
         """The largest layout R with ``self(R(j)) = j`` for all j below its size; the inverse where there is one.
 
         Pre-condition: on `m`, with an element at 0.
@@ -128,9 +137,11 @@ class Functions:
         >>> TileLayout(S[(2, 4) : (8, 1)]).right_inverse()
         TileLayout(S[4:1])
         """
+        if assuming is not None:
+            return self._under("right_inverse", assuming)
         return self._made(*_inverse.right_inverse(self._parts()))
 
-    def complement(self, cosize: Any) -> Self:
+    def complement(self, cosize: Any, *, assuming: Any = None) -> Self:
         """The layout that fills the gaps: each x in ``[0, cosize)`` is ``self(i) + result(j)`` in exactly one way.
 
         Pre-condition: on `m`, without a replica.  Positive strides that fall; where this layout begins elsewhere than
@@ -142,11 +153,15 @@ class Functions:
         >>> TileLayout(S[(2, 2) : (6, 1)]).complement(24)
         TileLayout(S[(2, 3):(12, 2)])
         """
+        if assuming is not None:
+            return self._under("complement", assuming, cosize)
         return self._made(*_complement.complement(self._parts(), as_extent(cosize, "complement", "cosize")))
 
     # --- division -------------------------------------------------------------------------------
 
-    def logical_divide(self, tiler: Any, shape: Sequence[Any] | int | None = None) -> Shaped:
+    def logical_divide(
+        self, tiler: Any, shape: Sequence[Any] | int | None = None, *, assuming: Any = None
+    ) -> Shaped:
         """The layout read tile by tile, each dimension split in two: ``(rest_0, tile_0, rest_1, tile_1, ...)``.
 
         `tiler` says which elements make a tile: an integer n, that many neighbors; or a layout on `m` from positions
@@ -161,38 +176,53 @@ class Functions:
         >>> TileLayout(S[(3, 2, 4) : (8, 1, 2)]).logical_divide(TileLayout(S[4:2]))
         Shaped(S[(3, 2, 2, 2):(8, 2, 1, 4)], (6, 4))
         """
+        if assuming is not None or _rests(tiler):
+            return self._under("logical_divide", assuming, tiler, shape)
         shard: list[RawIter] = []
         out: list[Integer] = []
         pieces, offset = self._divided(tiler, shape, "logical_divide")
         for rest, tile, count, size in pieces:
-            shard += rest + tile
+            shard += rest
+            shard += tile
             out += (count, size)
         return self._shaped(shard, offset, out)
 
-    def zipped_divide(self, tiler: Any, shape: Sequence[Any] | int | None = None) -> Shaped:
+    def zipped_divide(
+        self, tiler: Any, shape: Sequence[Any] | int | None = None, *, assuming: Any = None
+    ) -> Shaped:
         """`logical_divide` with all rests first and then all tiles, as two dimensions: ``(rest, tile)``.
 
         >>> TileLayout(S[32, 12]).zipped_divide((8, 4), (32, 12))
         Shaped(S[(4, 3, 8, 4):(96, 4, 12, 1)], (12, 32))
         """
+        if assuming is not None or _rests(tiler):
+            return self._under("zipped_divide", assuming, tiler, shape)
         shard, offset, counts, inside = self._zipped(tiler, shape, "zipped_divide")
         return self._shaped(shard, offset, [product(counts), product(inside)])
 
-    def tiled_divide(self, tiler: Any, shape: Sequence[Any] | int | None = None) -> Shaped:
+    def tiled_divide(
+        self, tiler: Any, shape: Sequence[Any] | int | None = None, *, assuming: Any = None
+    ) -> Shaped:
         """`zipped_divide` with one dimension for each rest: ``(rest_0, rest_1, ..., tile)``.
 
         >>> TileLayout(S[32, 12]).tiled_divide((8, 4), (32, 12))
         Shaped(S[(4, 3, 8, 4):(96, 4, 12, 1)], (4, 3, 32))
         """
+        if assuming is not None or _rests(tiler):
+            return self._under("tiled_divide", assuming, tiler, shape)
         shard, offset, counts, inside = self._zipped(tiler, shape, "tiled_divide")
         return self._shaped(shard, offset, [*counts, product(inside)])
 
-    def flat_divide(self, tiler: Any, shape: Sequence[Any] | int | None = None) -> Shaped:
+    def flat_divide(
+        self, tiler: Any, shape: Sequence[Any] | int | None = None, *, assuming: Any = None
+    ) -> Shaped:
         """`zipped_divide` with one dimension for each rest, then for each tile: ``(rest_0, ..., tile_0, ...)``.
 
         >>> TileLayout(S[32, 12]).flat_divide((8, 4), (32, 12))
         Shaped(S[(4, 3, 8, 4):(96, 4, 12, 1)], (4, 3, 8, 4))
         """
+        if assuming is not None or _rests(tiler):
+            return self._under("flat_divide", assuming, tiler, shape)
         shard, offset, counts, inside = self._zipped(tiler, shape, "flat_divide")
         return self._shaped(shard, offset, [*counts, *inside])
 
@@ -224,11 +254,11 @@ class Functions:
         return [it for part in parts for it in part], offset, counts, sizes
 
     def _shaped(self, shard: list[RawIter], offset: Offset, shape: list[Integer]) -> Shaped:
-        return Shaped(self._made(tuple(shard), self._replica, offset), tuple(shape))
+        return _pair(Shaped, (self._made(tuple(shard), self._replica, offset), tuple(shape)))
 
     # --- products -------------------------------------------------------------------------------
 
-    def logical_product(self, other: Any) -> Shaped:
+    def logical_product(self, other: Any, *, assuming: Any = None) -> Shaped:
         """This layout repeated as `other` says, each copy where no other is: the shape is ``(copies, self)``.
 
         `other` is an integer n, that many copies, or a layout on `m` that numbers the free offsets: 0, 1, 2, ... are
@@ -243,15 +273,19 @@ class Functions:
         Traceback (most recent call last):
         tilelayout.errors.LayoutError: logical_product: steps of B carry in A or move along several axes, ...
         """
-        over, offset = _product.copies(self._parts(), _repeated(other, "logical_product"), "logical_product")
-        shard, _ = _group.group(over, (product([it[0] for it in over]),), "logical_product")
-        return self._shaped([*shard, *self._shard], offset, [product([it[0] for it in over]), self.size()])
+        repeated = _repeated(other, "logical_product")
+        if assuming is not None or _rests(other):
+            return self._under("logical_product", assuming, other)
+        over, offset = _product.copies(self._parts(), repeated, "logical_product")
+        return self._shaped([*over, *self._shard], offset, [product([it[0] for it in over]), self.size()])
 
     def blocked_product(
         self,
         other: Any,
         shape: Sequence[Any] | int | None = None,
         other_shape: Sequence[Any] | int | None = None,
+        *,
+        assuming: Any = None,
     ) -> Shaped:
         """`logical_product` by dimensions, copies whole: dimension d runs over the copies, and within each over this.
 
@@ -261,6 +295,8 @@ class Functions:
         >>> TileLayout(S[(5, 2) : (1, 5)]).blocked_product(TileLayout(S[(4, 3) : (3, 1)]))
         Shaped(S[(4, 5, 3, 2):(30, 1, 10, 5)], (20, 6))
         """
+        if assuming is not None or _rests(other):
+            return self._under("blocked_product", assuming, other, shape, other_shape)
         return self._by_dimension(other, shape, other_shape, False, "blocked_product")
 
     def raked_product(
@@ -268,12 +304,16 @@ class Functions:
         other: Any,
         shape: Sequence[Any] | int | None = None,
         other_shape: Sequence[Any] | int | None = None,
+        *,
+        assuming: Any = None,
     ) -> Shaped:
         """`blocked_product` with copies interleaved: at index ``x[d] * other_shape[d] + y[d]`` is element x of copy y.
 
         >>> TileLayout(S[(5, 2) : (1, 5)]).raked_product(TileLayout(S[(4, 3) : (3, 1)]))
         Shaped(S[(5, 4, 2, 3):(1, 30, 5, 10)], (20, 6))
         """
+        if assuming is not None or _rests(other):
+            return self._under("raked_product", assuming, other, shape, other_shape)
         return self._by_dimension(other, shape, other_shape, True, "raked_product")
 
     def _by_dimension(self, other: Any, shape: Any, other_shape: Any, raked: bool, operation: str) -> Shaped:
@@ -290,6 +330,13 @@ def _layout(x: Any, operation: str, what: str) -> Any:
     if not isinstance(x, Functions):
         raise LayoutError(operation, f"{what} must be a TileLayout, got {type(x).__name__} {x!r}")
     return x
+
+
+def _rests(x: Any) -> bool:
+    """Whether a tiler, or one of several, or what is repeated, has conditions."""
+    if isinstance(x, (tuple, list)):
+        return any(_rests(y) for y in x)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return isinstance(x, Functions) and x._rests  # pyright: ignore[reportPrivateUsage]  # a layout's own
 
 
 def _repeated(x: Any, operation: str) -> Parts:

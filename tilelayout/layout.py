@@ -1,7 +1,8 @@
 """`TileLayout`: the value that users hold, with evaluation and the algebra as methods.
 
 Validation happens here or in the notation, once, at birth; the methods only pass validated values on to
-`algebra` and `evaluate`.  Pictures, other systems and lowering may not be imported: they fill `display_hooks`.
+`algebra` and `evaluate`.  Pictures, other systems and lowering may not be imported; `display`
+finds the painter when a layout is shown.
 """
 
 from __future__ import annotations
@@ -9,31 +10,30 @@ from __future__ import annotations
 from .algebra import canonicalize as _canonicalize
 from .algebra import evaluate as _evaluate
 from .algebra import group as _group
+from .algebra import lookup as _lookup
 from .algebra import pack as _pack
-from .algebra import permute as _permute
 from .algebra import slice as _slice
 from .algebra import tile as _tile
 from .axis import Axis
 from .axis import axis as known_axis
+from .conditional import Conditional, hand_on
+from .display import Displayed
 from .errors import LayoutError
 from .explain import Explained
 from .functions import Functions
-from .parts import Iter, M, as_entries, as_integer, as_iters, as_shape, nonzero, product
+from .parts import Iter, M, as_entries, as_integer, as_iter, as_iters, as_shape, nonzero, product
 from .questions import Questions
 from .spec import Spec, parse, to_text
 from .structure import Structure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    import numpy.typing as npt
-
     from .parts import Integer, Offset, Parts, RawIter
-
-display_hooks: dict[str, Callable[[TileLayout], str]] = {}
-"""MIME type -> function from a layout to that text; filled by the rooms that draw."""
+    from .swizzle import XorMap
+    from .swizzled import SwizzledLayout
 
 _mapping_view = type(type.__dict__)
 
@@ -41,7 +41,7 @@ _mapping_view = type(type.__dict__)
 class _Fields:
     """The fields of a layout, which can be written until `_trusted` turns it into a `TileLayout`."""
 
-    __slots__ = ("_hash", "_iters", "_offset", "_plan", "_replica", "_shard", "_size")
+    __slots__ = ("_hash", "_iters", "_offset", "_reader", "_replica", "_shard", "_size")
 
     _shard: tuple[RawIter, ...]
     _replica: tuple[RawIter, ...]
@@ -50,10 +50,10 @@ class _Fields:
     _iters: tuple[tuple[Iter, ...], tuple[Iter, ...]] | None
     _hash: int | None
     _size: Integer | None
-    _plan: _evaluate.Plan | None
+    _reader: _lookup.Reader | None
 
 
-class TileLayout(_Fields, Functions, Questions, Structure, Explained):
+class TileLayout(_Fields, Functions, Questions, Structure, Explained, Conditional, Displayed):
     """Where each element of a logical tensor lives: the set of places of every flat index.
 
     ``TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 4 @ warpid] + 5 @ warpid)``
@@ -65,10 +65,17 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
 
     Values are frozen, hashable and picklable.  ``==`` compares structure (iters in order, offsets).
 
+    Sizes, strides and bounds may be sympy integers.  What an operation needs is proved from their assumptions, or
+    refused with the condition that is missing.  Methods with `assuming` take such conditions, one or several:
+    ``Eq(Mod(n, 16), 0)``, ``Eq(n, 16*k)``, ``n >= 64``, ``m < n``, ``And(...)``.  What is false or contradicts the
+    symbols' assumptions is refused.  The result rests on them (`conditions`), and what is made of it does, too.
+
     Source of the model: Axe (named-axis layouts) and TVM TIRx's TileLayout.
     """
 
     __slots__ = ()
+
+    _rests = False  # whether there are conditions
 
     def __new__(cls, spec: Spec | TileLayout) -> TileLayout:
         if type(spec) is not Spec:
@@ -101,7 +108,7 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
                 known = known_axis(name)
                 checked[known] = as_integer(value, "TileLayout", f"offset on {known}")
         parts = (("the shard", shard), ("the replica", replica))
-        iters = [tuple([_as_iter(it) for it in as_entries(part, "TileLayout", what)]) for what, part in parts]
+        iters = [tuple([as_iter(it) for it in as_entries(part, "TileLayout", what)]) for what, part in parts]
         return _trusted(iters[0], iters[1], nonzero(checked))
 
     @classmethod
@@ -165,9 +172,6 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
     def __repr__(self) -> str:
         return f"TileLayout({self})"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), **{mime: draw(self) for mime, draw in display_hooks.items()}}
-
     # --- evaluation -----------------------------------------------------------------------------
 
     def size(self) -> Integer:
@@ -180,15 +184,19 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
             _set_size(self, product(it[0] for it in self._shard))
         return self._size  # type: ignore[return-value]  # set just now
 
-    def span(self, axis: Axis | str = M) -> Integer:
+    def span(self, axis: Axis | str = M, *, assuming: Any = None) -> Integer:
         """max - min + 1 of the coordinate on `axis`, over shard and replica; the offset does not count.
 
         >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 64).span("laneid")
         29
         """
+        if assuming is not None:
+            return self._under("span", assuming, axis)
         return _tile.spans(self._shard, self._replica).get(known_axis(axis), 1)
 
-    def apply(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> dict[Axis, Any]:
+    def apply(
+        self, *coord: Any, shape: Sequence[Any] | int | None = None, assuming: Any = None
+    ) -> dict[Axis, Any]:
         """Axis -> value at a coordinate, the replica left out.
 
         With `shape` the coordinate is in that shape; without, one integer is a flat index and several are
@@ -199,43 +207,36 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
         >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 5 @ warpid).apply(3, 2)
         {warpid: 5, laneid: 12, m: 2}
         """
-        plan = self._plan
-        if plan is None:
-            plan = _evaluate.plan(self._shard, self._offset)
-            _set_plan(self, plan)
-        return _evaluate.apply(self._shard, self._offset, plan, coord, shape)
-
-    def owners(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> tuple[dict[Axis, Any], ...]:
-        """Every place that holds the element: one mapping per choice of replica coordinate.
-
-        Places that several replica coordinates reach are listed once.
-
-        >>> TileLayout(S[8:1] + R[2 : 4 @ warpid]).owners(3)
-        ({m: 3, warpid: 0}, {m: 3, warpid: 4})
-        """
-        base = self.apply(*coord, shape=shape)
-        if not self._replica:
-            return (base,)
-        base = _evaluate.with_room(base, self._shard, self._replica, self._offset)
-        out: list[dict[Axis, Any]] = []
-        for step in _evaluate.copies(self._replica):
-            place = dict(base)
-            for a, distance in step.items():
-                place[a] = place.get(a, 0) + distance
-            out.append(place)
-        return tuple(out)
-
-    def table(self, shape: Sequence[Any] | int | None = None) -> dict[Axis, npt.NDArray[Any]]:
-        """The whole map: axis -> array of `shape` (default: the shard's extents), replica left out.
-
-        Arrays are int64 where all values fit, else of Python integers.
-        """
-        dims = tuple([it[0] for it in self._shard]) if shape is None else as_shape(shape, "table")
-        return _evaluate.table(self._shard, self._offset, dims)
+        if assuming is not None:
+            return self._under("apply", assuming, *coord, shape=shape)
+        reader = self._reader
+        if reader is None:
+            reader = _lookup.Reader(self._shard, self._offset)
+            _set_reader(self, reader)
+        known, width, axes = reader.tables
+        if shape is known:  # this very object was found valid before, see `lookup`
+            high = low = -1
+            if width:
+                if len(coord) == 1 and type(low := coord[0]) is int:
+                    high = low // width
+                    low %= width
+            elif len(coord) == 2 and type(low := coord[1]) is int and low >= 0 and type(coord[0]) is int:
+                high = coord[0]
+            if high >= 0:
+                try:
+                    out: dict[Axis, Any] = {}
+                    for a, above, below in axes:
+                        out[a] = above[high] + below[low]
+                    return out
+                except IndexError:
+                    pass  # out of range: the general case says so
+        if len(coord) > 2:
+            return _evaluate.apply(self._shard, self._offset, reader.plan, coord, shape)
+        return reader.apply(coord, shape)
 
     # --- the algebra ----------------------------------------------------------------------------
 
-    def canonicalize(self, scope: str | None = None) -> TileLayout:
+    def canonicalize(self, scope: str | None = None, *, assuming: Any = None) -> TileLayout:
         """The canonical form: the same function with the fewest iters.
 
         With a `scope` the thread axes of a CTA are first counted as it counts them, see `fuse_threads` and
@@ -246,11 +247,15 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
         >>> TileLayout(S[(4, 32) : (1 @ wid_in_wg, 1 @ laneid)]).canonicalize("cta")
         TileLayout(S[128 : 1 @ tx])
         """
+        if assuming is not None:
+            return self._under("canonicalize", assuming, scope)
         if scope is not None:
             return self._canonicalize_threads(scope)
         return _trusted(*_canonicalize.canonicalize(self._shard, self._replica, self._offset))
 
-    def group(self, shape: Sequence[Any] | int) -> tuple[TileLayout, tuple[int, ...]]:
+    def group(
+        self, shape: Sequence[Any] | int, *, assuming: Any = None
+    ) -> tuple[TileLayout, tuple[int, ...]]:
         """The same function with iters split at the dimensions of `shape`, and the separators.
 
         Dimension d is ``result.shard[seps[d]:seps[d + 1]]``; refused where a boundary cuts an iter unevenly.
@@ -258,10 +263,12 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
         >>> TileLayout(S[8:1]).group((2, 4))
         (TileLayout(S[(2, 4):(4, 1)]), (0, 1, 2))
         """
+        if assuming is not None:
+            return self._under("group", assuming, shape)
         shard, seps = _group.group(self._shard, as_shape(shape, "group"))
         return _trusted(shard, self._replica, self._offset), seps
 
-    def slice(self, shape: Sequence[Any] | int, region: Sequence[Any]) -> TileLayout:
+    def slice(self, shape: Sequence[Any] | int, region: Sequence[Any], *, assuming: Any = None) -> TileLayout:
         """The layout of a box: `region` gives (begin, end) or (begin, end, step) per dimension of `shape`, half open.
 
         At every coordinate of the box the result has the owners of ``begin + step * coordinate``.  A layout is
@@ -272,10 +279,17 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
         >>> TileLayout(S[8, 16]).slice((8, 16), [(1, 8, 3), (8, 16)])
         TileLayout(S[(3, 8):(48, 1)] + 24)
         """
+        if assuming is not None:
+            return self._under("slice", assuming, shape, region)
         return _trusted(*_slice.slice_layout(self._parts(), as_shape(shape, "slice"), region))
 
     def tile(
-        self, outer: TileLayout, outer_shape: Sequence[Any] | int, inner_shape: Sequence[Any] | int
+        self,
+        outer: TileLayout,
+        outer_shape: Sequence[Any] | int,
+        inner_shape: Sequence[Any] | int,
+        *,
+        assuming: Any = None,
     ) -> TileLayout:
         """Copies of this layout placed by `outer`, over the interleaved shape (Axe's tiling).
 
@@ -286,65 +300,76 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
         """
         if not isinstance(outer, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             raise LayoutError("tile", f"outer must be a TileLayout, got {type(outer).__name__}")
+        if assuming is not None or outer._rests:
+            return self._under("tile", assuming, outer, outer_shape, inner_shape)
         return _trusted(
             *_tile.tile(
                 self._parts(), outer._parts(), as_shape(outer_shape, "tile"), as_shape(inner_shape, "tile")
             )
         )
 
-    def tile_to(self, to_shape: Sequence[Any] | int, current_shape: Sequence[Any] | int) -> TileLayout:
+    def tile_to(
+        self, to_shape: Sequence[Any] | int, current_shape: Sequence[Any] | int, *, assuming: Any = None
+    ) -> TileLayout:
         """`tile` with the row-major copies on `m` that fill `to_shape`; dimensions must divide.
 
         >>> TileLayout(S[2, 4]).tile_to((4, 4), (2, 4))
         TileLayout(S[(2, 2, 1, 4):(8, 4, 0, 1)])
         """
+        if assuming is not None:
+            return self._under("tile_to", assuming, to_shape, current_shape)
         return _trusted(
             *_tile.tile_to(self._parts(), as_shape(to_shape, "tile_to"), as_shape(current_shape, "tile_to"))
         )
 
-    def permute_dims(self, perm: Sequence[Any]) -> TileLayout:
-        """The shard's iters in another order: iter k of the result is iter ``perm[k]``.
-
-        >>> TileLayout(S[2, 3]).permute_dims((1, 0))
-        TileLayout(S[(3, 2):(1, 3)])
-        """
-        return _trusted(_permute.permute_dims(self._shard, perm), self._replica, self._offset)
-
-    def permute_by_groups(self, seps: Sequence[Any], perm: Sequence[Any]) -> TileLayout:
-        """The groups ``shard[seps[g]:seps[g + 1]]`` in another order: group k of the result is ``perm[k]``.
-
-        >>> TileLayout(S[2, 3, 4]).permute_by_groups((0, 1, 3), (1, 0))
-        TileLayout(S[(3, 4, 2):(4, 1, 12)])
-        """
-        return _trusted(_permute.permute_by_groups(self._shard, seps, perm), self._replica, self._offset)
-
-    def pack(self, num: Any) -> TileLayout:
+    def pack(self, num: Any, *, assuming: Any = None) -> TileLayout:
         """`num` neighbors on `m` become one wider element; refused where they are not neighbors.
 
         >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)]).pack(2)
         TileLayout(S[(8, 2) : (4 @ laneid, 1)])
         """
+        if assuming is not None:
+            return self._under("pack", assuming, num)
         return _trusted(*_pack.pack(self._parts(), num))
 
-    def unpack(self, num: Any) -> TileLayout:
+    def unpack(self, num: Any, *, assuming: Any = None) -> TileLayout:
         """Each element becomes `num` narrower neighbors on `m`.
 
         >>> TileLayout(S[(8, 2) : (4 @ laneid, 1)]).unpack(2)
         TileLayout(S[(8, 2, 2) : (4 @ laneid, 2, 1)])
         """
+        if assuming is not None:
+            return self._under("unpack", assuming, num)
         return _trusted(*_pack.unpack(self._parts(), num))
 
-    def storage(self) -> TileLayout:
-        """The memory part: iters and offsets on memory axes only, as one holder sees its elements.
+    def swizzle(
+        self,
+        swizzle: XorMap | int,
+        base: int | None = None,
+        shift: int | None = None,
+        *,
+        unit_bits: int | None = None,
+        element_bits: int | None = None,
+    ) -> SwizzledLayout:
+        """This layout, and then the swizzle of its coordinate on `m`.
 
-        Index k of the result runs over the memory iters in the order of the shard.
+        Takes a `Swizzle` or `XorMap`, or a swizzle's bits, base and shift.  They count elements, as strides do.  For
+        parameters that count something else, such as the bytes of hardware manuals, give the widths of both:
+        `unit_bits` of what the swizzle counts, `element_bits` of an element.
+        Post-condition: a place v on `m` becomes ``swizzle.in_units(unit_bits, element_bits)(v)``.
+        Errors: LayoutError for one width without the other, and where an element would be torn apart.
 
-        >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 1 @ warpid] + 3).storage()
-        TileLayout(S[4:1] + 3)
+        >>> TileLayout(S[8, 64]).swizzle(3, 3, 3)
+        SwizzledLayout(S[(8, 64):(64, 1)], Swizzle(3, 3, 3))
+        >>> tf32 = TileLayout(S[(32, 8) : (1, 32)])
+        >>> tf32.swizzle(3, 4, 3, unit_bits=8, element_bits=32).apply(0, 1)  # the 128-byte swizzle
+        {m: 36}
+        >>> tf32.swizzle(3, 4, 3).apply(0, 1)  # another swizzle: here the parameters count elements
+        {m: 32}
         """
-        shard = tuple([it for it in self._shard if it[2].kind == "memory"])
-        replica = tuple([it for it in self._replica if it[2].kind == "memory"])
-        return _trusted(shard, replica, {a: v for a, v in self._offset.items() if a.kind == "memory"})
+        from .swizzled.birth import swizzled
+
+        return swizzled(self, swizzle, base, shift, unit_bits, element_bits)
 
     def _parts(self) -> Parts:
         return self._shard, self._replica, self._offset
@@ -354,20 +379,46 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained):
         """A layout of parts that are known to be valid, for the methods that are written elsewhere."""
         return _trusted(shard, replica, offset)
 
+    @staticmethod
+    def _resting(parts: Parts, conditions: tuple[Any, ...]) -> TileLayout:
+        """The same, of a layout that rests on conditions."""
+        self: Any = _new(_Conditioned)
+        for set_field, value in zip(_set_fields, (*parts, conditions, None, None, None, None), strict=True):
+            set_field(self, value)
+        return self
 
-def _as_iter(it: Any) -> RawIter:
-    if type(it) is not Iter:
-        if not isinstance(it, tuple) or len(it) not in (2, 3):  # pyright: ignore[reportUnknownArgumentType]
-            raise LayoutError("TileLayout", f"an iter is (extent, stride, axis), got {it!r}")
-        it = Iter(*it)  # pyright: ignore[reportUnknownArgumentType]
-    return it[0], it[1], it[2]
+
+class _Conditioned(TileLayout):
+    """A layout that rests on conditions: each method knows them and hands them on.
+
+    A class of its own, so that layouts without conditions need not ask for any.
+    """
+
+    __slots__ = ("_conditions",)
+
+    _rests = True
+
+    @property
+    def conditions(self) -> tuple[Any, ...]:
+        return self._conditions
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _unpickle, (self._shard, self._replica, dict(self._offset), self._conditions)
+
+
+# `subs` takes care of the conditions, and a swizzled layout has this one inside it.
+hand_on(_Conditioned, ("subs", "swizzle"))
 
 
 _new = object.__new__
 _set_hash = _Fields._hash.__set__  # type: ignore[attr-defined,union-attr]  # slot descriptors pass the frozen setattr
 _set_iters = _Fields._iters.__set__  # type: ignore[attr-defined,union-attr]
 _set_size = _Fields._size.__set__  # type: ignore[attr-defined,union-attr]
-_set_plan = _Fields._plan.__set__  # type: ignore[attr-defined,union-attr]
+_set_reader = _Fields._reader.__set__  # type: ignore[attr-defined,union-attr]
+_set_fields = [
+    getattr(_Conditioned, name).__set__
+    for name in ("_shard", "_replica", "_offset", "_conditions", "_iters", "_hash", "_size", "_reader")
+]
 
 
 def _trusted(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> TileLayout:
@@ -376,10 +427,18 @@ def _trusted(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: O
     self._shard = shard
     self._replica = replica
     self._offset = offset
-    self._iters = self._hash = self._size = self._plan = None
+    self._iters = self._hash = self._size = self._reader = None
     self.__class__ = TileLayout
     return self
 
 
-def _unpickle(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> TileLayout:
-    return _trusted(shard, replica, {known_axis(a): v for a, v in offset.items()})
+def _unpickle(
+    shard: tuple[RawIter, ...],
+    replica: tuple[RawIter, ...],
+    offset: Offset,
+    conditions: tuple[Any, ...] = (),
+) -> TileLayout:
+    known = {known_axis(a): v for a, v in offset.items()}
+    if conditions:
+        return TileLayout._resting((shard, replica, known), conditions)  # pyright: ignore[reportPrivateUsage]
+    return _trusted(shard, replica, known)

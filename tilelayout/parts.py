@@ -70,11 +70,25 @@ def as_extent(x: Any, operation: str, what: str) -> Integer:
     if type(n) is int:
         if n < 1:
             raise LayoutError(operation, f"{what} must be at least 1, got {n}")
-    elif n.is_positive is not True:  # type: ignore[union-attr]  # symbolic, then
+    elif n.is_positive is not True and not _proved_positive(n):  # type: ignore[union-attr]  # symbolic, then
         raise LayoutError(
-            operation, f"{what} {n} is not known to be positive", "declare it with positive=True"
+            operation,
+            f"{what} {n} is not known to be positive",
+            "declare it with positive=True"
+            if n.is_Symbol or operation in BIRTHS  # type: ignore[union-attr]
+            else f"declare its symbols with positive=True or, where it holds, pass assuming={n} >= 1",
         )
     return n
+
+
+BIRTHS: Final = ("Iter", "S", "R", "TileLayout")
+"""Where integers come in before there is a layout: nothing can be assumed there."""
+
+
+def _proved_positive(x: Integer) -> bool:
+    from .expr.adapter import proved_positive
+
+    return proved_positive(x)
 
 
 class Iter(tuple["Integer", "Integer", Axis]):
@@ -115,6 +129,15 @@ class Iter(tuple["Integer", "Integer", Axis]):
 
     def __reduce__(self) -> tuple[type[Iter], tuple[Integer, Integer, Axis]]:
         return Iter, (self[0], self[1], self[2])
+
+
+def as_iter(it: Any) -> RawIter:
+    """An iter, or a tuple (extent, stride, axis) as one, validated."""
+    if type(it) is not Iter:
+        if not isinstance(it, tuple) or len(it) not in (2, 3):  # pyright: ignore[reportUnknownArgumentType]
+            raise LayoutError("TileLayout", f"an iter is (extent, stride, axis), got {it!r}")
+        it = Iter(*it)  # pyright: ignore[reportUnknownArgumentType]
+    return it[0], it[1], it[2]
 
 
 _MAKE: Any = tuple.__dict__["__new__"]

@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    import numpy.typing as npt
+
     from .algebra import equivalent as _equivalent
+    from .algebra import evaluate as _evaluate
     from .algebra import group as _group
     from .algebra import holders as _holders
     from .algebra import injective as _injective
     from .axis import Axis
     from .parts import Offset, Parts, RawIter
 else:
-    _equivalent, _group = Later("equivalent"), Later("group")
+    _equivalent, _evaluate, _group = Later("equivalent"), Later("evaluate"), Later("group")
     _holders, _injective = Later("holders"), Later("injective")
 
 
@@ -31,15 +34,17 @@ class Answer:
 
     Attributes:
         witness: what shows that the answer is no; None where it is yes.
+        conditions: the sympy conditions that the answer rests on (see `TileLayout.conditions`); mostly none.
 
     Answers are equal when they say the same, and equal to the bool that they are.
     """
 
-    __slots__ = ("_yes", "witness")
+    __slots__ = ("_yes", "conditions", "witness")
 
-    def __init__(self, yes: bool, witness: Any = None) -> None:
+    def __init__(self, yes: bool, witness: Any = None, conditions: tuple[Any, ...] = ()) -> None:
         self._yes = yes
         self.witness = witness
+        self.conditions = conditions
 
     def __bool__(self) -> bool:
         return self._yes
@@ -59,6 +64,16 @@ class Answer:
 _YES = Answer(True)
 
 
+class Comparing:
+    """A layout of another kind, which compares itself with a `TileLayout`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def equivalent(self, other: Any, shape: Sequence[Any] | int | None = None) -> Answer: ...
+
+
 class Questions:
     """What can be asked of a layout."""
 
@@ -69,9 +84,15 @@ class Questions:
         _replica: tuple[RawIter, ...]
         _offset: Offset
 
-        def _parts(self) -> Parts: ...
+        _rests: bool
 
-    def is_injective(self) -> Answer:
+        def apply(
+            self, *coord: Any, shape: Sequence[Any] | int | None = None, assuming: Any = None
+        ) -> dict[Axis, Any]: ...
+        def _parts(self) -> Parts: ...
+        def _under(self, operation: str, assuming: Any, *arguments: Any, **options: Any) -> Any: ...
+
+    def is_injective(self, *, assuming: Any = None) -> Answer:
         """Whether no place holds two elements, all axes taken together.
 
         Copies of one element (the replica) may share a place.  Decided by arithmetic on the strides, not by
@@ -84,10 +105,12 @@ class Questions:
         >>> TileLayout(S[(3, 2) : (1, 2)]).is_injective()
         no, see (1, 4)
         """
+        if assuming is not None:
+            return self._under("is_injective", assuming)
         found = _injective.collision(self._shard, self._replica, "is_injective")
         return _YES if found is None else Answer(False, found)
 
-    def is_surjective(self) -> Answer:
+    def is_surjective(self, *, assuming: Any = None) -> Answer:
         """Whether every place of the box that the layout spans is held: on each axis, from its least to its greatest
         coordinate.
 
@@ -99,10 +122,12 @@ class Questions:
         >>> TileLayout(S[(2, 3) : (3, 2)]).is_surjective().witness
         {m: 1}
         """
+        if assuming is not None:
+            return self._under("is_surjective", assuming)
         found = _injective.gap(self._shard, self._replica, self._offset, "is_surjective")
         return _YES if found is None else Answer(False, found)
 
-    def is_bijective(self) -> Answer:
+    def is_bijective(self, *, assuming: Any = None) -> Answer:
         """Whether every place of the spanned box holds exactly one element: injective and surjective.
 
         Witness: that of the question that fails, `is_injective` first.
@@ -110,14 +135,18 @@ class Questions:
         >>> bool(TileLayout(S[(8, 4) : (1 @ laneid, 1)]).is_bijective())
         True
         """
+        if assuming is not None:
+            return self._under("is_bijective", assuming)
         found = _injective.collision(self._shard, self._replica, "is_bijective")
         if found is not None:
             return Answer(False, found)
         missed = _injective.gap(self._shard, self._replica, self._offset, "is_bijective")
         return _YES if missed is None else Answer(False, missed)
 
-    def equivalent(self, other: Any, shape: Sequence[Any] | int | None = None) -> Answer:
-        """Whether `other` is the same function: the same set of owners at every index, offsets included.
+    def equivalent(
+        self, other: Any, shape: Sequence[Any] | int | None = None, *, assuming: Any = None
+    ) -> Answer:
+        """Whether `other`, swizzled or not, is the same function: the same set of owners at every index.
 
         Witness: a flat index at which the owners differ, or its coordinate in `shape`, which must have the size of
         both.  Without a shape, layouts of different sizes differ at the first index that only one of them has.
@@ -128,10 +157,14 @@ class Questions:
         >>> TileLayout(S[8, 4]).equivalent(TileLayout(S[(8, 4) : (4, 2)]), shape=(8, 4))
         no, see (0, 1)
         """
+        if assuming is not None:
+            return self._under("equivalent", assuming, other, shape)
         if not isinstance(other, Questions):
-            raise LayoutError(
-                "equivalent", f"other must be a TileLayout, got {type(other).__name__} {other!r}"
-            )
+            if isinstance(other, Comparing):
+                return other.equivalent(self, shape)  # the same question, with the same witness
+            raise LayoutError("equivalent", f"other must be a layout, got {type(other).__name__} {other!r}")
+        if other._rests:
+            return self._under("equivalent", None, other, shape)
         one, two = self._parts(), other._parts()
         if shape is None:
             found = _equivalent.difference(one, two)
@@ -141,6 +174,38 @@ class Questions:
             _group.check_size(parts[0], dims, "equivalent")
         found = _equivalent.difference(one, two)
         return _YES if found is None else Answer(False, _equivalent.in_shape(found, dims))
+
+    def owners(
+        self, *coord: Any, shape: Sequence[Any] | int | None = None, assuming: Any = None
+    ) -> tuple[dict[Axis, Any], ...]:
+        """Every place that holds the element: one mapping per choice of replica coordinate.
+
+        Places that several replica coordinates reach are listed once.
+
+        >>> TileLayout(S[8:1] + R[2 : 4 @ warpid]).owners(3)
+        ({m: 3, warpid: 0}, {m: 3, warpid: 4})
+        """
+        if assuming is not None:
+            return self._under("owners", assuming, *coord, shape=shape)
+        base = self.apply(*coord, shape=shape)
+        if not self._replica:
+            return (base,)
+        base = _evaluate.with_room(base, self._shard, self._replica, self._offset)
+        out: list[dict[Axis, Any]] = []
+        for step in _evaluate.copies(self._replica):
+            place = dict(base)
+            for a, distance in step.items():
+                place[a] = place.get(a, 0) + distance
+            out.append(place)
+        return tuple(out)
+
+    def table(self, shape: Sequence[Any] | int | None = None) -> dict[Axis, npt.NDArray[Any]]:
+        """The whole map: axis -> array of `shape` (default: the shard's extents), replica left out.
+
+        Arrays are int64 where all values fit, else of Python integers.
+        """
+        dims = tuple([it[0] for it in self._shard]) if shape is None else as_shape(shape, "table")
+        return _evaluate.table(self._shard, self._offset, dims)
 
     def elements(self, place: Mapping[Any, Any]) -> tuple[int, ...]:
         """Who sits there: every flat index that has an owner at `place`, rising.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from .algebra import by_axis as _by_axis
     from .algebra import direct_sum as _direct_sum
+    from .algebra import permute as _permute
     from .algebra import recover as _recover
     from .algebra import refine as _refine
     from .algebra import threads as _threads
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .parts import Offset, Parts, RawIter
 else:
     _by_axis, _direct_sum, _recover = Later("by_axis"), Later("direct_sum"), Later("recover")
-    _refine, _threads = Later("refine"), Later("threads")
+    _permute, _refine, _threads = Later("permute"), Later("refine"), Later("threads")
 
 
 class Structure:
@@ -37,11 +38,16 @@ class Structure:
         _replica: tuple[RawIter, ...]
         _offset: Offset
 
+        _rests: bool
+
         def _parts(self) -> Parts: ...
+        def _under(self, operation: str, assuming: Any, *arguments: Any, **options: Any) -> Any: ...
         @staticmethod
         def _made(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> Any: ...
 
-    def group_many(self, shapes: Sequence[Sequence[Any] | int]) -> tuple[Self, tuple[tuple[int, ...], ...]]:
+    def group_many(
+        self, shapes: Sequence[Sequence[Any] | int], *, assuming: Any = None
+    ) -> tuple[Self, tuple[tuple[int, ...], ...]]:
         """`group` for several shapes at once: the same function over their minimal common refinement.
 
         Post-conditions, with ``seps[k]`` the separators of shape k: its dimension d is
@@ -56,6 +62,8 @@ class Structure:
         Traceback (most recent call last):
         tilelayout.errors.LayoutError: group_many: dimension 0 of (3, 8) and dimension 0 of (4, 6) end in places ...
         """
+        if assuming is not None:
+            return self._under("group_many", assuming, shapes)
         several = as_entries(shapes, "group_many", "shapes")
         if not several:
             raise LayoutError("group_many", "takes at least one shape")
@@ -63,8 +71,29 @@ class Structure:
         shard, seps = _refine.group_many(self._shard, dims)
         return self._made(shard, self._replica, self._offset), seps
 
+    def permute_dims(self, perm: Sequence[Any]) -> Self:
+        """The shard's iters in another order: iter k of the result is iter ``perm[k]``.
+
+        >>> TileLayout(S[2, 3]).permute_dims((1, 0))
+        TileLayout(S[(3, 2):(1, 3)])
+        """
+        return self._made(_permute.permute_dims(self._shard, perm), self._replica, self._offset)
+
+    def permute_by_groups(self, seps: Sequence[Any], perm: Sequence[Any]) -> Self:
+        """The groups ``shard[seps[g]:seps[g + 1]]`` in another order: group k of the result is ``perm[k]``.
+
+        >>> TileLayout(S[2, 3, 4]).permute_by_groups((0, 1, 3), (1, 0))
+        TileLayout(S[(3, 4, 2):(4, 1, 12)])
+        """
+        return self._made(_permute.permute_by_groups(self._shard, seps, perm), self._replica, self._offset)
+
     def direct_sum(
-        self, left: Self, left_shape: Sequence[Any] | int, right_shape: Sequence[Any] | int
+        self,
+        left: Self,
+        left_shape: Sequence[Any] | int,
+        right_shape: Sequence[Any] | int,
+        *,
+        assuming: Any = None,
     ) -> Self:
         """The sum of `left` and this layout over the interleaved shape; neither is scaled (TIRx's direct_sum).
 
@@ -75,7 +104,9 @@ class Structure:
         >>> TileLayout(S[4:1]).direct_sum(TileLayout(S[(2, 3) : (100, 10)] + 7), (2, 3), (4, 1))
         TileLayout(S[(2, 4, 3, 1):(100, 1, 10, 0)] + 7)
         """
-        _check_layout(left, type(self), "direct_sum", "left")
+        _check_layout(left, "direct_sum", "left")
+        if assuming is not None or left._rests:
+            return self._under("direct_sum", assuming, left, left_shape, right_shape)
         return self._made(
             *_direct_sum.direct_sum(
                 left._parts(),
@@ -88,7 +119,12 @@ class Structure:
     # --- tilings and sums taken apart -----------------------------------------------------------
 
     def recover_outer(
-        self, tiled: Self, tiled_shape: Sequence[Any] | int, inner_shape: Sequence[Any] | int
+        self,
+        tiled: Self,
+        tiled_shape: Sequence[Any] | int,
+        inner_shape: Sequence[Any] | int,
+        *,
+        assuming: Any = None,
     ) -> Self:
         """The layout that places copies of this one as `tiled` has them (TIRx's is_tile_inner).
 
@@ -102,13 +138,17 @@ class Structure:
         Traceback (most recent call last):
         tilelayout.errors.LayoutError: recover_outer: the stride 6 of an outer iter of extent 2 on m is no ...
         """
-        operation = "recover_outer"
-        _check_layout(tiled, type(self), operation, "tiled")
-        shapes = as_shape(tiled_shape, operation), as_shape(inner_shape, operation, "inner shape")
-        return self._made(*_recover.recover_outer(self._parts(), tiled._parts(), *shapes))
+        return self._recovered(
+            "recover_outer", "tiled", tiled, tiled_shape, ("inner shape", inner_shape), assuming
+        )
 
     def recover_inner(
-        self, tiled: Self, tiled_shape: Sequence[Any] | int, outer_shape: Sequence[Any] | int
+        self,
+        tiled: Self,
+        tiled_shape: Sequence[Any] | int,
+        outer_shape: Sequence[Any] | int,
+        *,
+        assuming: Any = None,
     ) -> Self:
         """The layout whose copies this one places as `tiled` has them (TIRx's is_tile_outer).
 
@@ -122,12 +162,18 @@ class Structure:
         Traceback (most recent call last):
         tilelayout.errors.LayoutError: recover_inner: the whole does not move like the outer layout (scaled ...
         """
-        operation = "recover_inner"
-        _check_layout(tiled, type(self), operation, "tiled")
-        shapes = as_shape(tiled_shape, operation), as_shape(outer_shape, operation, "outer shape")
-        return self._made(*_recover.recover_inner(self._parts(), tiled._parts(), *shapes))
+        return self._recovered(
+            "recover_inner", "tiled", tiled, tiled_shape, ("outer shape", outer_shape), assuming
+        )
 
-    def recover_left(self, total: Self, shape: Sequence[Any] | int, right_shape: Sequence[Any] | int) -> Self:
+    def recover_left(
+        self,
+        total: Self,
+        shape: Sequence[Any] | int,
+        right_shape: Sequence[Any] | int,
+        *,
+        assuming: Any = None,
+    ) -> Self:
         """The layout that with this one as the right addend sums to `total` (TIRx's is_direct_sum_right).
 
         `shape` is the shape of the sum, or its interleaved form ``(left_0, right_0, left_1, right_1, ...)``.
@@ -137,12 +183,16 @@ class Structure:
         >>> TileLayout(S[4:1]).recover_left(TileLayout(S[(2, 4) : (6, 1)] + 3), (8,), (4,))
         TileLayout(S[2:6] + 3)
         """
-        operation = "recover_left"
-        _check_layout(total, type(self), operation, "total")
-        shapes = as_shape(shape, operation), as_shape(right_shape, operation, "right shape")
-        return self._made(*_recover.recover_left(self._parts(), total._parts(), *shapes))
+        return self._recovered("recover_left", "total", total, shape, ("right shape", right_shape), assuming)
 
-    def recover_right(self, total: Self, shape: Sequence[Any] | int, left_shape: Sequence[Any] | int) -> Self:
+    def recover_right(
+        self,
+        total: Self,
+        shape: Sequence[Any] | int,
+        left_shape: Sequence[Any] | int,
+        *,
+        assuming: Any = None,
+    ) -> Self:
         """The layout that with this one as the left addend sums to `total` (TIRx's is_direct_sum_left).
 
         `shape` is the shape of the sum, or its interleaved form ``(left_0, right_0, left_1, right_1, ...)``.
@@ -152,14 +202,24 @@ class Structure:
         >>> TileLayout(S[2:6]).recover_right(TileLayout(S[(2, 4) : (6, 1)] + 3), (2, 4), (2,))
         TileLayout(S[4:1] + 3)
         """
-        operation = "recover_right"
-        _check_layout(total, type(self), operation, "total")
-        shapes = as_shape(shape, operation), as_shape(left_shape, operation, "left shape")
-        return self._made(*_recover.recover_right(self._parts(), total._parts(), *shapes))
+        return self._recovered("recover_right", "total", total, shape, ("left shape", left_shape), assuming)
+
+    def _recovered(
+        self, operation: str, called: str, whole: Self, shape: Any, part: tuple[str, Any], assuming: Any
+    ) -> Self:
+        """What makes `whole`, as it is `called`, of this layout; `part` is the name and the shape of what is known."""
+        _check_layout(whole, operation, called)
+        name, known = part
+        if assuming is not None or whole._rests:
+            return self._under(operation, assuming, whole, shape, known)
+        dims = as_shape(shape, operation), as_shape(known, operation, name)
+        return self._made(*getattr(_recover, operation)(self._parts(), whole._parts(), *dims))
 
     # --- axes -----------------------------------------------------------------------------------
 
-    def broadcast(self, num: Any, position: Any = -1, axis: Axis | str = "m") -> Self:
+    def broadcast(
+        self, num: Any, position: Any = -1, axis: Axis | str = "m", *, assuming: Any = None
+    ) -> Self:
         """The layout with a dimension of `num` indices that moves nothing, as iter `position` of the shard.
 
         Positions are those of `list.insert`, with -1 after the last iter.
@@ -170,6 +230,8 @@ class Structure:
         >>> TileLayout(S[2, 3]).broadcast(4, 0, "laneid")
         TileLayout(S[(4, 2, 3) : (0 @ laneid, 3, 1)])
         """
+        if assuming is not None:
+            return self._under("broadcast", assuming, num, position, axis)
         extent = as_extent(num, "broadcast", "extent")
         shard = _by_axis.broadcast(self._shard, extent, position, known_axis(axis))
         return self._made(shard, self._replica, self._offset)
@@ -195,7 +257,7 @@ class Structure:
         """
         return self._made(*_by_axis.project(self._parts(), _as_axes(axes, "project")))
 
-    def join(self, *others: Self) -> Self:
+    def join(self, *others: Self, assuming: Any = None) -> Self:
         """One layout of this one and `others`, which have its size and axes of their own.
 
         Post-condition: at every index, every choice of one owner from each, put together; canonical shard.
@@ -207,12 +269,26 @@ class Structure:
         TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 3)
         """
         for other in others:
-            _check_layout(other, type(self), "join", "an operand")
+            _check_layout(other, "join", "an operand")
+        if assuming is not None or any(other._rests for other in others):
+            return self._under("join", assuming, *others)
         return self._made(*_by_axis.join([self._parts(), *[other._parts() for other in others]]))
+
+    def storage(self) -> Self:
+        """The memory part: iters and offsets on memory axes only, as one holder sees its elements.
+
+        Index k of the result runs over the memory iters in the order of the shard.
+
+        >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 1 @ warpid] + 3).storage()
+        TileLayout(S[4:1] + 3)
+        """
+        shard = tuple([it for it in self._shard if it[2].kind == "memory"])
+        replica = tuple([it for it in self._replica if it[2].kind == "memory"])
+        return self._made(shard, replica, {a: v for a, v in self._offset.items() if a.kind == "memory"})
 
     # --- threads --------------------------------------------------------------------------------
 
-    def fuse_threads(self, whole: Axis | str) -> Self:
+    def fuse_threads(self, whole: Axis | str, *, assuming: Any = None) -> Self:
         """All axes that make up `whole` replaced by it, along `tilelayout.axis.THREAD_HIERARCHY`.
 
         ``tx = 32 * warpid + laneid = 128 * wgid + tid_in_wg``, ``tid_in_wg = 32 * wid_in_wg + laneid``,
@@ -226,9 +302,13 @@ class Structure:
         Traceback (most recent call last):
         tilelayout.errors.LayoutError: fuse_threads: laneid reaches from 0 to 63, which straddles ...
         """
+        if assuming is not None:
+            return self._under("fuse_threads", assuming, whole)
         return self._made(*_threads.fuse_threads(self._parts(), known_axis(whole)))
 
-    def split_threads(self, whole: Axis | str, outer: Axis | str | None = None) -> Self:
+    def split_threads(
+        self, whole: Axis | str, outer: Axis | str | None = None, *, assuming: Any = None
+    ) -> Self:
         """`whole` replaced by the two axes that make it up: `outer` (default: warps, for tx) and the inner one.
 
         Post-condition: at every index the same threads, and the inner axis stays within its range for every owner.
@@ -243,6 +323,8 @@ class Structure:
         Traceback (most recent call last):
         tilelayout.errors.LayoutError: split_threads: laneid reaches from 16 to 47, which straddles ...
         """
+        if assuming is not None:
+            return self._under("split_threads", assuming, whole, outer)
         known = None if outer is None else known_axis(outer)
         return self._made(*_threads.split_threads(self._parts(), known_axis(whole), known))
 
@@ -250,8 +332,8 @@ class Structure:
         return self._made(*_threads.canonicalize_threads(self._parts(), scope))
 
 
-def _check_layout(x: Any, kind: type[Any], operation: str, what: str) -> None:
-    if not isinstance(x, kind):
+def _check_layout(x: Any, operation: str, what: str) -> None:
+    if not isinstance(x, Structure):
         raise LayoutError(operation, f"{what} must be a TileLayout, got {type(x).__name__}")
 
 

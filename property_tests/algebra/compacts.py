@@ -99,6 +99,46 @@ def on_axes(layout: TileLayout, rng: Random) -> TileLayout:
     return TileLayout.from_iters(shard, replica, {rng.choice(axes): rng.choice((0, 5, -7))})
 
 
+def moved(layout: TileLayout, rng: Random) -> TileLayout:
+    """The same with another offset."""
+    offset = {m: layout.offset.get(m, 0) + rng.choice((0, 5, -3))}
+    return TileLayout.from_iters(layout.shard, layout.replica, offset)
+
+
+def with_copies(layout: TileLayout, rng: Random) -> TileLayout:
+    """The same with a replica; half of the time one that adds nothing."""
+    copies = Iter(*rng.choice(((3, 0), (1, 7), (2, 1), (2, 100))))
+    return TileLayout.from_iters(layout.shard, [copies], layout.offset)
+
+
+def is_copied(layout: TileLayout) -> bool:
+    """Whether some element has two places."""
+    return any(it.extent > 1 and it.stride for it in layout.replica)
+
+
+def every(sizes: Sequence[int], seed: int) -> Iterator[tuple[TileLayout, list[TileLayout], Random]]:
+    """Every compact layout of these sizes, and what is drawn on top of it: gaps, offsets, replicas."""
+    rng = Random(seed)
+    for size in sizes:
+        for layout in compact(size):
+            spread = with_gaps(layout, rng)
+            others = [spread, moved(spread, rng), with_copies(rng.choice((layout, spread)), rng)]
+            yield layout, others, rng
+
+
+def drawn(
+    seed: int, count: int, largest: int, fits: Callable[[list[int]], bool] = lambda places: True
+) -> Iterator[tuple[TileLayout, Random]]:
+    """That many random layouts on `m` whose places fit."""
+    rng = Random(seed)
+    done = 0
+    while done < count:
+        layout = anything(rng, largest)
+        if fits(places(layout)):
+            yield layout, rng
+            done += 1
+
+
 def pairs(sizes: Sequence[int]) -> Iterator[tuple[TileLayout, TileLayout]]:
     """Every compact layout of each size with every one that is no larger."""
     for size in sizes:

@@ -58,6 +58,43 @@ def values(layout: SwizzledLayout, axis: str = "m") -> set[int]:
     return {dict(place).get(axis, 0) for places in function(layout) for place in places}
 
 
+def preimages(layout: SwizzledLayout) -> set[int]:
+    """Every coordinate on m that some copy of some element has before the swizzle."""
+    return {
+        dict(p).get("m", 0) for flat in range(size(layout)) for p in reference.owners(layout.layout, flat)
+    }
+
+
+def is_plain(layout: SwizzledLayout) -> bool:
+    """Whether any tile layout has these values; of layouts that have no replica on m."""
+    axes = sorted({"m", *[it.axis.name for it in layout.layout.shard]})
+    values = []
+    for flat in range(size(layout)):
+        at = {str(a): v for a, v in reference.displacement(layout.layout, flat).items()}
+        at["m"] = image(layout.swizzle, at.get("m", 0))
+        values.append(tuple(at.get(axis, 0) for axis in axes))
+    return reference.greedy_is_layout(values)
+
+
+def interleaved(
+    outer: TileLayout,
+    inner: list[frozenset],
+    spans: dict[str, int],
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
+) -> list[frozenset]:
+    """``f_outer(x) * span + f_inner(y)`` over the interleaved shape, given the owners of the inner layout."""
+    out = []
+    for coord in reference.coordinates([a * b for a, b in zip(*shapes, strict=True)]):
+        x = [c // n for c, n in zip(coord, shapes[1], strict=True)]
+        y = [c % n for c, n in zip(coord, shapes[1], strict=True)]
+        places = set()
+        for far in map(dict, reference.owners(outer, reference.flatten(x, shapes[0]))):
+            for near in map(dict, inner[reference.flatten(y, shapes[1])]):
+                places.add(reference.place({k: far.get(k, 0) * spans[k] + near.get(k, 0) for k in spans}))
+        out.append(frozenset(places))
+    return out
+
+
 # --- strategies -------------------------------------------------------------------------------------
 
 

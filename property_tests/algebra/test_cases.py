@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 from property_tests.algebra import reference
-from tilelayout import LayoutError, R, S, TileLayout, laneid, m, warpid
+from tilelayout import LayoutError, R, S, Swizzle, SwizzledLayout, TileLayout, laneid, m, warpid
 
 
 def test_c19_an_offset_at_and_past_two_to_the_31() -> None:
@@ -62,6 +62,22 @@ def test_c22_pack_of_sixteen_halves_and_unpack_of_zero_strides() -> None:
 def test_c22_unpack_of_a_broadcast_gains_an_iter() -> None:
     unpacked = TileLayout(S[(2, 2, 2) : (0, 16, 0)]).unpack(4)
     assert unpacked == TileLayout(S[(2, 2, 2, 4) : (0, 64, 0, 1)])
+
+
+def test_c23_widths_whose_ratio_is_no_power_of_two_are_refused_for_a_swizzle() -> None:
+    """8-bit elements read as 6-bit ones: for the swizzle alone, and by way of bits."""
+    swizzle = Swizzle(3, 4, 3)
+    for old, new in ((8, 6), (6, 8)):
+        with pytest.raises(
+            LayoutError, match=f"the ratio of the widths {old} and {new} is not a power of two"
+        ):
+            swizzle.in_units(old, new)
+    bits = SwizzledLayout(S[8, 48], swizzle).unpack(8)
+    with pytest.raises(LayoutError, match="num 6 is not a power of two"):
+        bits.pack(6)
+    plain = TileLayout(S[8, 48]).unpack(8).pack(6)
+    assert plain.size() == 8 * 64, "without a swizzle the ratio is nobody's concern"
+    assert [plain.apply(i)[m] for i in (0, 63, 64)] == [0, 63, 64]
 
 
 def test_c30_grouping_of_a_mesh_with_unit_dimensions_keeps_the_separators() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from property_tests.algebra import compacts, reference
-from property_tests.algebra.test_complement import filling
+from property_tests.algebra.filling import filling
 from tilelayout import LayoutError, R, S, TileLayout, laneid, m, warpid
 
 DIVIDES = ("logical_divide", "zipped_divide", "tiled_divide", "flat_divide")

@@ -148,5 +148,5 @@ def test_symbolic_layouts() -> None:
 
 
 def test_an_operand_that_is_no_layout() -> None:
-    with pytest.raises(LayoutError, match="other must be a TileLayout"):
+    with pytest.raises(LayoutError, match="other must be a layout"):
         TileLayout(S[4]).equivalent("S[4]")

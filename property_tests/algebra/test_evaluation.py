@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from property_tests import strategies
 from property_tests.algebra import reference
-from tilelayout import LayoutError, R, S, TileLayout, laneid, m, warpid
+from tilelayout import LayoutError, R, S, Swizzle, SwizzledLayout, TileLayout, laneid, m, warpid
 
 FRAGMENT = TileLayout(S[(8, 4) : (4 @ laneid, 1)] + R[2 : 4 @ warpid] + 5 @ warpid)
 
@@ -185,3 +187,16 @@ def test_a_result_that_cannot_be_listed_is_refused_and_not_waited_for() -> None:
     with pytest.raises(LayoutError, match="dimensions"):
         TileLayout(S[[1] * 70]).table()
     assert TileLayout(S[[1] * 70]).table((1,))["m"].tolist() == [0]
+
+
+def test_a_coordinate_of_another_rank_is_told_how_to_pass_its_shape() -> None:
+    fragment = TileLayout(S[(2, 8, 4, 2) : (2, 4 @ laneid, 1 @ laneid, 1)])
+    words = "2 entries for the 4 dimensions of (2, 8, 4, 2), the layout's iters"
+    hint = "say which shape of 128 elements the coordinate is in: (9, 5, shape=(..., ...))"
+    for question in (fragment.apply, fragment.owners, SwizzledLayout(fragment, Swizzle(3, 3, 3)).apply):
+        with pytest.raises(LayoutError, match=re.escape(f"{words} (remedy: {hint})")):
+            question(9, 5)
+        with pytest.raises(LayoutError, match=r"\(\.\.\., 5, shape="):
+            question(np.arange(9), 5)
+    with pytest.raises(LayoutError, match=r"2 entries for the 1 dimensions of \(128,\)$"):
+        fragment.apply(9, 5, shape=(128,))

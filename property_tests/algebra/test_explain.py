@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,39 +12,14 @@ from hypothesis import strategies as st
 
 from property_tests import strategies
 from property_tests.algebra import reference
+from property_tests.algebra.derivations import check_explained
 from tilelayout import LayoutError, R, S, TileLayout, laneid, m, tx, warpid
-from tilelayout.explain.derivation import HOMES, Derivation, agree
+from tilelayout.explain.derivation import HOMES, agree
 
 D = TileLayout(S[(2, 8, 4, 2) : (2, 4 @ laneid, 1 @ laneid, 1)])
 """C and D of mma.m16n8k16."""
 
 k, n = sympy.symbols("k n", integer=True, positive=True)
-
-
-def check_explained(layout: TileLayout, operation: str, *arguments: Any, **options: Any) -> Derivation:
-    """The derivation ends with the method's own answer.
-
-    `explain` refuses where the steps lead elsewhere, so that getting a derivation says that they lead there.
-    """
-    found = layout.explain(operation, *arguments, **options)
-    result, error = None, None
-    try:
-        result = getattr(layout, operation)(*arguments, **options)
-    except LayoutError as refused:
-        error = refused
-    last = str(found).splitlines()[-1]
-    if error is None:
-        assert found.error is None
-        assert found.result == result
-        assert last == f"=> {result!r}"
-    else:
-        assert type(found.error) is type(error)
-        assert str(found.error) == str(error)
-        assert found.result is None
-        assert last == f"=> {type(error).__name__}: {error}"
-    assert str(found).startswith(f"{layout}  .{operation}(")
-    assert all(f"{i}. {step.title}" in str(found) for i, step in enumerate(found.steps, 1))
-    return found
 
 
 LAYOUTS = strategies.layouts(max_size=48, max_rank=4)

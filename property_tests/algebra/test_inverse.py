@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from itertools import product
 from math import prod
-from random import Random
 
 import pytest
 
@@ -33,6 +32,11 @@ def choices(places: list[int]) -> int:
 
 def check(layout: TileLayout) -> None:
     places = compacts.places(layout)
+    if compacts.is_copied(layout):
+        for ask in (layout.inverse, layout.right_inverse):
+            with pytest.raises(LayoutError, match="replica"):
+                ask()
+        return
     try:
         right = layout.right_inverse()
     except LayoutError:
@@ -53,22 +57,15 @@ def check(layout: TileLayout) -> None:
 
 
 def check_all(sizes: range, seed: int) -> None:
-    rng = Random(seed)
-    for size in sizes:
-        for layout in compacts.compact(size):
-            assert reference.size(layout.inverse()) == size
-            check(layout)
-            check(compacts.with_gaps(layout, rng))
+    for layout, others, _ in compacts.every(sizes, seed):
+        assert reference.size(layout.inverse()) == reference.size(layout)
+        for one in (layout, *others):
+            check(one)
 
 
 def check_random(seed: int, count: int) -> None:
-    rng = Random(seed)
-    done = 0
-    while done < count:
-        layout = compacts.anything(rng, 16)
-        if choices(compacts.places(layout)) <= 3000:
-            check(layout)
-            done += 1
+    for layout, _ in compacts.drawn(seed, count, 16, lambda places: choices(places) <= 3000):
+        check(layout)
 
 
 def test_compact_layouts_with_gaps() -> None:

@@ -8,24 +8,8 @@ from random import Random
 import pytest
 
 from property_tests.algebra import compacts, reference
+from property_tests.algebra.filling import free
 from tilelayout import LayoutError, R, S, TileLayout, laneid
-
-
-def free(places: list[int], count: int) -> list[int] | None:
-    """The first `count` offsets of copies, each the least place that is still free; None where copies overlap."""
-    low = min(places)
-    covered: set[int] = set()
-    found: list[int] = []
-    x = 0
-    while len(found) < count:
-        if x not in covered:
-            copy = {p - low + x for p in places}
-            if copy & covered:
-                return None
-            covered |= copy
-            found.append(x)
-        x += 1
-    return found
 
 
 def check(a: TileLayout, b: TileLayout) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from itertools import product
+import sys
+from collections.abc import Callable
+from itertools import pairwise, product
 
 import pytest
 import sympy
@@ -306,3 +308,63 @@ def test_symbolic_tiles() -> None:
     for values in VALUES:
         numbers = TileLayout(S[8, 4]).tile_to((8 * values[N], 8), (8, 4))
         assert reference.function(at(found, values)) == reference.function(numbers)
+
+
+# --- how much work it takes -----------------------------------------------------------------------
+
+
+def calls(run: Callable[[], object]) -> int:
+    """How many functions are called: a measure of work that doesn't depend on the machine."""
+    count = 0
+
+    def seen(_frame: object, event: str, _arg: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(seen)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def row_major(rank: int) -> TileLayout:
+    """As many symbols as iters, all of which are one run."""
+    extents = [sympy.Symbol(f"e{d}", integer=True, positive=True) for d in range(rank)]
+    return TileLayout(S[tuple(extents)])
+
+
+def test_ten_symbols_are_one_run() -> None:
+    layout = row_major(10)
+    assert layout.canonicalize() == TileLayout(S[layout.size() : 1])
+
+
+I = sympy.Symbol("i", integer=True, nonnegative=True)  # noqa: E741 - an index
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x.canonicalize(),
+        lambda x: x.group((x.size(),)),
+        lambda x: x.group([it.extent for it in x.canonicalize().shard] + [1]),
+        lambda x: x.apply(I, shape=(x.size(),)),
+        lambda x: x.apply(*[I] * len(x.shard)),
+        lambda x: x.slice((x.size(),), [(0, 1)]),
+        lambda x: x.is_bijective(),
+        lambda x: x.inverse(),
+        lambda x: x.pack(x.shard[-1].extent),
+        lambda x: x.canonicalize(assuming=sympy.Eq(x.shard[0].extent, 4 * x.shard[-1].extent)),
+        lambda x: x.canonicalize(assuming=[sympy.Eq(sympy.Mod(it.extent, 4), 0) for it in x.shard]),
+    ],
+    ids=lambda f: None,
+)
+def test_no_call_grows_fivefold_with_a_level_more(operation: Callable[[TileLayout], object]) -> None:
+    work = []
+    for rank in (4, 5, 6, 7, 8):
+        layout = row_major(rank)
+        operation(layout)  # sympy keeps what it has seen
+        work.append(calls(lambda layout=layout: operation(layout)))
+    assert all(more < 5 * less for less, more in pairwise(work)), work
+    assert work[-1] < 5 * 2**3 * work[0], "far below fivefold a level in the long run"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..errors import LayoutError
 from ..parts import UNIT, M
 from .canonicalize import fuse_replica
-from .integers import at_most, quotient
+from .integers import at_most, either, if_at_most, if_divides, quotient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def complement(a: Parts, cosize: Integer, operation: str = "complement") -> Part
             operation,
             f"the layout with what lies between its strides takes {filled} places, which {_not(filled, cosize)} the "
             f"cosize {cosize}",
-            f"a multiple of {filled}",
+            either(f"a multiple of {filled}", if_divides(filled, cosize)),
         )
     if rest != 1:
         gaps.append((rest, filled, M))
@@ -83,7 +83,9 @@ def digits_on_m(a: Parts, operation: str, still: bool = False) -> tuple[list[Dig
             positive = at_most(1, s)
             if not positive and not at_most(s, -1):
                 raise LayoutError(
-                    operation, f"the sign of stride {s} is not known", "declare its symbols positive"
+                    operation,
+                    f"the sign of stride {s} is not known",
+                    either("declare its symbols positive", if_at_most(1, s)),
                 )
         if positive:
             digits.append((s, e, weight))
@@ -145,6 +147,7 @@ def _not_nested(digits: list[Digit], s: Integer, filled: Integer, operation: str
         operation,
         f"the strides don't nest: {filled} {_not(filled, s)} the stride {s} (sorted by stride: {shown}), so whatever "
         f"is added, some place is missed or held twice",
+        if_divides(filled, s),
     )
 
 

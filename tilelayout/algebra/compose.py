@@ -74,6 +74,37 @@ def compose(a: Parts, b: Parts, operation: str = "compose") -> Parts:
     return fuse(tuple(found)), replica, offset
 
 
+def compose_apart(
+    counter: tuple[RawIter, ...], outer: tuple[RawIter, ...], inner: tuple[RawIter, ...]
+) -> tuple[tuple[RawIter, ...], tuple[RawIter, ...], int] | None:
+    """The shard of ``compose(a, outer + inner)`` as the iters of `outer` and those of `inner`, and the latter's size.
+
+    `counter` is A, fused, its innermost iter first.
+    None where that isn't settled by walking plain integers upwards from 0 with nothing carried: ask `compose`.
+    """
+    for e, s, _ in counter:
+        if type(e) is not int or type(s) is not int:
+            return None
+    size = 1
+    for f, t, axis in inner:
+        if type(f) is not int or type(t) is not int or t < 0 or (t and axis is not M):
+            return None
+        size *= f
+    for f, t, axis in outer:
+        if type(f) is not int or type(t) is not int or t < 0 or (t and axis is not M):
+            return None
+    found = _walked(counter, outer + inner, 0)  # type: ignore[arg-type]  # plain
+    if found is None:
+        return None
+    cut, count = 0, 1
+    while count != size:
+        count *= found[cut][0]  # type: ignore[operator]
+        cut += 1
+    found.reverse()
+    cut = len(found) - cut
+    return fuse(tuple(found[:cut])), fuse(tuple(found[cut:])), size
+
+
 def _right_side(b: Parts, operation: str) -> tuple[tuple[RawIter, ...], Integer]:
     """The iters and the offset of B on `m`."""
     shard, replica, offset = b
@@ -101,11 +132,12 @@ def _walked(counter: Counter, steps: Counter, low: int) -> list[RawIter] | None:
     `counter` is A, innermost digit first; `low` is the least value of B, whose digits are what the walk starts from.
     """
     last = len(counter) - 1
-    room: list[int] = []
-    for e, _, _ in counter:
-        low, digit = divmod(low, e)
-        room.append(e - 1 - digit)
-    room[last] -= low * counter[last][0]  # 0 in range
+    room = [e - 1 for e, _, _ in counter]
+    if low:
+        for j, (e, _, _) in enumerate(counter):
+            low, digit = divmod(low, e)
+            room[j] -= digit
+        room[last] -= low * counter[last][0]  # 0 in range
     out: list[RawIter] = []
     for f, t, _ in reversed(steps):
         if t == 0:

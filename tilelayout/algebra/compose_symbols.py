@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import LayoutError
 from ..parts import M, nonzero, product
 from .canonicalize import fuse
-from .integers import at_most, quotient, sign
+from .integers import at_most, if_at_most, if_divides, quotient, sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def compose_symbolic(
         raise LayoutError(
             operation,
             f"it is not proved that the codomain of B lies within the size of A: that 0 <= {low} and {high} < {size}",
+            if_at_most(high + 1, size) if at_most(0, low) else if_at_most(0, low),
         )
     counter = digits[::-1]
     used = _digits_of(low, counter, operation)
@@ -51,6 +52,7 @@ def compose_symbolic(
             raise LayoutError(
                 operation,
                 f"it is not proved that B doesn't carry in A's iter of extent {e}: that {used[j]} < {e}",
+                if_at_most(used[j] + 1, e),
             )
     if base != 0:
         offset = dict(offset)
@@ -80,6 +82,7 @@ def _walk(
                         operation,
                         f"it is not proved how {f} steps of {t} in B wrap in A's iter of extent {e}: neither that they "
                         f"stay below {e} nor that {t} divides {e} and {e}/{t} divides {f}",
+                        if_divides(t, e) if part is None else if_divides(part, f),
                     )
                 out.append((part, j, t))
                 f, t = rest, 1
@@ -106,6 +109,8 @@ def _digits_of(x: Integer, counter: tuple[RawIter, ...], operation: str) -> list
             x = whole
         else:
             raise LayoutError(
-                operation, f"it is not known where the offset {x} of B falls in A's iter of extent {e}"
+                operation,
+                f"it is not known where the offset {x} of B falls in A's iter of extent {e}",
+                if_divides(e, x),
             )
     return out

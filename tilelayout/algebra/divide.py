@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from ..errors import LayoutError
 from ..parts import M, product
+from .canonicalize import fuse
 from .complement import complement
-from .compose import compose
+from .compose import compose, compose_apart
 from .group import find, group
-from .integers import quotient
+from .integers import either, if_divides, quotient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,15 @@ def divide(
     out: list[Pieces] = []
     for d, (iters, n, tiler) in enumerate(zip(dimensions, shape, tilers, strict=True)):
         if isinstance(tiler, tuple):
-            iters, moved, size = _selected(iters, n, tiler, operation)
+            between, _, begin = complement(tiler, n, operation)
+            if type(n) is int and not begin and not tiler[2]:
+                apart = compose_apart(fuse(iters)[::-1], between, tiler[0])
+                if apart is not None:  # the usual case, without putting together what is cut again
+                    rest, tile, size = apart
+                    out.append((rest, tile, n // size, size))
+                    continue
+            size = product([it[0] for it in tiler[0]])
+            iters, moved = _selected(iters, tiler, between, begin, operation)
             if moved:
                 offset = _sum(offset, moved)
         else:
@@ -53,7 +62,7 @@ def divide(
             raise LayoutError(
                 operation,
                 f"dimension {d}: the tile of {size} does not divide {n}{left}",
-                "cover with a larger shape and predicate the rim",
+                either(if_divides(size, n), "cover with a larger shape and predicate the rim"),
             )
         found = find(iters, (count, size), operation)
         if found is None:
@@ -68,14 +77,13 @@ def divide(
 
 
 def _selected(
-    iters: tuple[RawIter, ...], n: Integer, tiler: Parts, operation: str
-) -> tuple[tuple[RawIter, ...], Offset, Integer]:
-    """A dimension in the order of a layout tiler and its complement, and the size of the tile."""
-    between, _, begin = complement(tiler, n, operation)
+    iters: tuple[RawIter, ...], tiler: Parts, between: tuple[RawIter, ...], begin: Offset, operation: str
+) -> tuple[tuple[RawIter, ...], Offset]:
+    """A dimension in the order of a layout tiler and its complement, which is `between` from `begin` on."""
     start = begin.get(M, 0) + tiler[2].get(M, 0)
     both: Parts = (between + tiler[0], (), {M: start} if start != 0 else {})
     shard, _, offset = compose((iters, (), {}), both, operation)
-    return shard, offset, product([it[0] for it in tiler[0]])
+    return shard, offset
 
 
 def _sum(x: Offset, y: Offset) -> Offset:

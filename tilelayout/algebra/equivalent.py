@@ -13,7 +13,7 @@ from math import gcd, prod
 from ..errors import LayoutError, Undecided
 from ..parts import product
 from .canonicalize import fuse, fuse_replica
-from .integers import at_most, same
+from .integers import at_most, divided, if_equal, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def difference(one: Parts, other: Parts) -> Integer | None:
         if not same(x, y):
             if _apart(x, y):
                 return 0
-            raise _open(f"the offsets on {a}, {x} and {y}, are equal")
+            raise _open(f"the offsets on {a}, {x} and {y}, are equal", if_equal(x, y))
     return _first_step(fuse(one[0]), fuse(other[0]))
 
 
@@ -58,7 +58,7 @@ def _first_step(one: tuple[RawIter, ...], other: tuple[RawIter, ...]) -> Integer
             if not (at_most(2, e1) and at_most(2, e2)):
                 break
             if a1 is a2 and not _apart(s1, s2):
-                raise _open(f"the strides {s1} and {s2} on {a1} are equal")
+                raise _open(f"the strides {s1} and {s2} on {a1} are equal", if_equal(s1, s2))
             # Fused, so a stride of 0 is on `m` and strides on different axes move apart, if they are known to move.
             if a1 is not a2 and not (_apart(s1, 0) or _apart(s2, 0)):
                 raise _open(f"the strides {s1} on {a1} and {s2} on {a2} both move nothing")
@@ -80,7 +80,12 @@ def _first_step(one: tuple[RawIter, ...], other: tuple[RawIter, ...]) -> Integer
     texts = [
         ", ".join(f"{e}:{s}" if a == "m" else f"{e}:{s}@{a}" for e, s, a in shard) for shard in (one, other)
     ]
-    raise _open(f"the iters ({texts[0]}) and ({texts[1]}) are the same function")
+    remedy = if_equal(*sizes)
+    if remedy is None:  # of one size: do the iters of one of them count on where the other has one iter?
+        longer = max(one, other, key=len)
+        for (_, s1, a1), (e2, s2, a2) in pairwise(longer):
+            remedy = remedy or (if_equal(s1, e2 * s2) if a1 is a2 and len(one) != len(other) else None)
+    raise _open(f"the iters ({texts[0]}) and ({texts[1]}) are the same function", remedy)
 
 
 def _plain(shard: tuple[RawIter, ...]) -> bool:
@@ -92,8 +97,8 @@ def _apart(x: Integer, y: Integer) -> bool:
     return at_most(x + 1, y) or at_most(y + 1, x)
 
 
-def _open(question: str) -> LayoutError:
-    return LayoutError(OPERATION, f"it is neither proved nor refuted that {question}")
+def _open(question: str, remedy: str | None = None) -> LayoutError:
+    return LayoutError(OPERATION, f"it is neither proved nor refuted that {question}", remedy)
 
 
 # --- copies --------------------------------------------------------------------------------------
@@ -174,7 +179,7 @@ def in_shape(flat: Integer, shape: tuple[Integer, ...]) -> tuple[Integer, ...]:
     """A flat index as a coordinate in `shape`, last dimension fastest."""
     out: list[Integer] = []
     for n in reversed(shape[1:]):
-        out.append(flat % n)
-        flat = flat // n
+        flat, digit = divided(flat, n)
+        out.append(digit)
     out.append(flat)
     return tuple(out[::-1])

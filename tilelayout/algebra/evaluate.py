@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..axis import Axis
     from ..parts import Integer, Offset, RawIter
 
-    Plan = tuple[int, tuple[tuple[Axis, int, tuple[tuple[int, int, int], ...]], ...]]
+    Plan = tuple[int, tuple[tuple[Axis, int, tuple[tuple[int, int, int], ...]], ...], dict[Axis, int]]
 
 INT64_MAX = 2**63 - 1
 
@@ -32,24 +32,25 @@ COPIES_LIMIT = 2**20
 
 
 def plan(shard: tuple[RawIter, ...], offset: Offset) -> Plan:
-    """What `apply` needs to know of a layout: its size, and per axis ``(axis, offset, digits)``.
+    """What `apply` needs to know of a layout: its size, per axis ``(axis, offset, digits)``, and where index 0 is.
 
     A digit is ``(weight, extent, stride)`` and contributes ``flat // weight % extent * stride``.  A layout with
-    anything symbolic has the plan ``(0, ())``.
+    anything symbolic has the plan ``(0, (), {})``.
     """
     weight = product(it[0] for it in shard)
     if type(weight) is not int or not all(type(v) is int for v in offset.values()):
-        return 0, ()
+        return 0, (), {}
     size = weight
     digits: dict[Axis, list[tuple[int, int, int]]] = {a: [] for a in offset}
     for e, s, a in shard:
         if type(e) is not int or type(s) is not int:
-            return 0, ()
+            return 0, (), {}
         weight //= e
         mine = digits.setdefault(a, [])
         if e != 1:
             mine.append((weight, e, s))
-    return size, tuple([(a, offset.get(a, 0), tuple(ds)) for a, ds in digits.items()])  # type: ignore[misc]
+    start: dict[Axis, Any] = {a: offset.get(a, 0) for a in digits}
+    return size, tuple([(a, start[a], tuple(ds)) for a, ds in digits.items()]), start
 
 
 def apply(
@@ -61,14 +62,14 @@ def apply(
     shard iter.  Plain integers in range are recognized and calculated on the way; everything else, errors
     included, is left to the general case.
     """
-    size, axes = plan
+    size, axes, start = plan
     if shape is None and len(coord) != 1:
         if size and len(coord) == len(shard):
-            out: dict[Axis, Any] = offset.copy()
+            out: dict[Axis, Any] = start.copy()
             for c, (e, s, a) in zip(coord, shard, strict=True):
                 if type(c) is not int or not 0 <= c < e:  # type: ignore[operator]  # the plan says that e is plain
                     break
-                out[a] = out.get(a, 0) + c * s
+                out[a] += c * s
             else:
                 return out
         return _apply_general(shard, offset, plan, coord, shape)
@@ -170,8 +171,15 @@ def _dimensions(
     """The extents that the entries of a coordinate run over; refuses another rank or size."""
     dims = tuple([it[0] for it in shard]) if per_iter else (size,) if shape is None else shape
     if len(coord) != len(dims):
+        what = f"coordinate has {len(coord)} entries for the {len(dims)} dimensions of {dims}"
+        if shape is not None or not coord:
+            raise LayoutError("apply", what)
+        entries = ", ".join([str(c) if type(c) is int else "..." for c in coord])
+        places = ", ".join(["..."] * len(coord))
         raise LayoutError(
-            "apply", f"coordinate has {len(coord)} entries for the {len(dims)} dimensions of {dims}"
+            "apply",
+            f"{what}, the layout's iters",
+            f"say which shape of {size} elements the coordinate is in: ({entries}, shape=({places}))",
         )
     if not per_iter:
         check_size(shard, dims, "apply")
@@ -218,27 +226,38 @@ def table(shard: tuple[RawIter, ...], offset: Offset, shape: tuple[Integer, ...]
             "table", f"{size} elements are more than the {most} of the largest table", "slice first"
         )
     moving: list[tuple[Any, Any, Axis]] = [it for it in shard if it[0] != 1]
-    extents = tuple([it[0] for it in moving])
+    # One pass over all elements, as the sum of two arrays that are short where the iters allow it.
+    cut, inner = len(moving), 1
+    while cut and inner * inner < size:  # type: ignore[operator]
+        cut -= 1
+        inner *= moving[cut][0]
     out: dict[Axis, Any] = {}
     for a in dict.fromkeys([*offset, *[it[2] for it in shard]]):
-        total: Any = np.full((1,) * len(moving), offset.get(a, 0), exact)
-        for d, (e, s, axis) in enumerate(moving):
-            if axis is a:
-                steps: Any = (
-                    np.array([c * s for c in range(e)], exact)
-                    if exact is object
-                    else np.arange(e, dtype=exact) * s
-                )
-                total = total + steps.reshape([-1 if k == d else 1 for k in range(len(moving))])
-        if total.shape != extents:
-            total = np.broadcast_to(total, extents).copy()
+        high = _counted(moving[:cut], a, offset.get(a, 0), exact)
+        low = _counted(moving[cut:], a, 0, exact)
         try:
-            out[a] = total.reshape(shape)
+            out[a] = (high[:, None] + low).reshape(shape)
         except ValueError:
             raise LayoutError(
                 "table", f"numpy has no arrays of {len(shape)} dimensions", "pass a shape"
             ) from None
     return out
+
+
+def _counted(iters: list[tuple[Any, Any, Axis]], axis: Axis, at: Any, exact: Any) -> Any:
+    """The coordinate on `axis`, from `at` on, for every index that these iters count: an array of one dimension."""
+    import numpy as np
+
+    found: Any = np.full(1, at, exact)
+    for e, s, a in iters:
+        if a is not axis:
+            s = 0
+        steps: Any = (
+            np.array([c * s for c in range(e)], exact) if exact is object else np.arange(e, dtype=exact) * s
+        )
+        grid: Any = found[:, None] + steps
+        found = grid.ravel()
+    return found
 
 
 def with_room(
@@ -285,7 +304,9 @@ def _apply_symbolic(
 ) -> dict[Axis, Any]:
     """Through `expr`: a coordinate's symbols get the range that its dimension gives them."""
     from .. import expr
+    from ..expr import facts
 
+    assumed = facts.known()
     given = [*coord, *(shape or ()), *offset.values(), *(x for it in shard for x in it[:2])]
     native = not any(is_symbolic(x) for x in given)  # only Exprs came in, so Exprs go out
     known = symbols_of(*[x for x in given if is_symbolic(x)])
@@ -299,14 +320,18 @@ def _apply_symbolic(
         if not is_symbolic(x):
             return as_integer(x, "apply", "coordinate")
         bounds = {}
-        if extent is not None and x.is_Symbol:
+        if extent is not None and x.is_Symbol and (assumed is None or x.name not in assumed.symbols):
             bounds = {x.name: (0, extent - 1 if type(extent) is int else None)}
-        return expr.from_sympy(x, bounds)
+        return expr.from_sympy(x, bounds, None if assumed is None else assumed.values)
 
     lifted = [lift(c, n) for c, n in zip(coord, dims, strict=True)]
     for d, (c, n) in enumerate(zip(lifted, dims, strict=True)):
         if type(c) is int and (c < 0 or (type(n) is int and c >= n)):
             raise LayoutError("apply", f"coordinate {c} of dimension {d} is outside [0, {n})")
+        if assumed is not None and (assumed.at_least_zero(-1 - c) or assumed.at_least_zero(c - lift(n))):
+            raise LayoutError(
+                "apply", f"coordinate {coord[d]} of dimension {d} is outside [0, {n}) under the conditions"
+            )
     digits: list[Any] = lifted
     if not per_iter:
         flat: Any = 0
@@ -322,4 +347,10 @@ def _apply_symbolic(
     out: dict[Axis, Any] = {a: lift(v) for a, v in offset.items()}
     for c, (_, s, a) in zip(digits, shard, strict=True):
         out[a] = out.get(a, 0) + c * lift(s)
-    return out if native else {a: v if type(v) is int else expr.to_sympy(v, known) for a, v in out.items()}
+    if native:
+        return out
+    if assumed is not None:
+        from ..expr.adapter import lowered
+
+        return {a: lowered(v, *[x for x in given if is_symbolic(x)]) for a, v in out.items()}
+    return {a: v if type(v) is int else expr.to_sympy(v, known) for a, v in out.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import LayoutError
 from ..parts import UNIT, product
 from .canonicalize import fuse
-from .integers import quotient, same
+from .integers import if_divides, if_equal, quotient, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def group(
     """
     found = find(shard, shape, operation)
     if found is None:
-        raise LayoutError(operation, _why_not(fuse(shard), shape))
+        raise LayoutError(operation, _why_not(fuse(shard), shape), _if_only(fuse(shard), shape))
     return found
 
 
@@ -44,13 +44,28 @@ def check_size(shard: tuple[RawIter, ...], shape: tuple[Integer, ...], operation
     """Refuse a shape whose size is not the layout's."""
     size, have = product(shape), product(it[0] for it in shard)
     if not same(size, have):
-        raise LayoutError(operation, f"shape {tuple(shape)} has {size} elements, the layout has {have}")
+        raise LayoutError(
+            operation,
+            f"shape {tuple(shape)} has {size} elements, the layout has {have}",
+            if_equal(size, have),
+        )
 
 
 def split(
-    shard: tuple[RawIter, ...], shape: tuple[Integer, ...]
+    shard: tuple[RawIter, ...],
+    shape: tuple[Integer, ...],
+    uncut: list[tuple[Integer, Integer]] | None = None,
 ) -> tuple[tuple[RawIter, ...], tuple[int, ...]] | None:
-    """Walk dimensions and iters together from the innermost; None where an iter cannot be cut."""
+    """Walk dimensions and iters together from the innermost; None where an iter cannot be cut.
+
+    What is left there of the dimension and of the iter is added to `uncut`.
+    """
+    if len(shard) == len(shape):
+        for it, n in zip(shard, shape, strict=True):
+            if n == 1 or it[0] != n:
+                break
+        else:  # as it stands
+            return shard, tuple(range(len(shape) + 1))
     out: list[RawIter] = []  # innermost first
     seps = [0]  # counted from the inner end
     left = len(shard)
@@ -75,6 +90,8 @@ def split(
                 times = quotient(need, have)
                 fits = times is not None
                 if times is None and (times := quotient(have, need)) is None:
+                    if uncut is not None:
+                        uncut.append((need, have))
                     return None
             if fits:
                 out.append(pending)
@@ -94,6 +111,15 @@ def split(
             return None
     count = len(out)
     return tuple(out[::-1]), tuple([count - n for n in seps[::-1]])
+
+
+def _if_only(fused: tuple[RawIter, ...], shape: tuple[Integer, ...]) -> str | None:
+    """The remedy where an iter could be cut if one of two sizes was known to divide the other."""
+    uncut: list[tuple[Integer, Integer]] = []
+    split(fused, shape, uncut)
+    for need, have in uncut:
+        return if_divides(have, need) if type(have) is int else if_divides(need, have)
+    return None
 
 
 def _why_not(fused: tuple[RawIter, ...], shape: tuple[Integer, ...]) -> str:

@@ -12,7 +12,7 @@ from math import gcd, prod
 
 from ..errors import LayoutError, Undecided
 from .canonicalize import fuse, fuse_replica
-from .integers import at_most, quotient, same, sign
+from .integers import at_most, if_at_most, quotient, same, sign
 from .sums import solutions
 
 TYPE_CHECKING = False
@@ -261,7 +261,18 @@ def _symbolic_axis(
                 operation,
                 f"whether a place on {a} is reached twice depends on symbols: no stride of "
                 f"{', '.join(f'{e}:{s}' for e, s, _ in rest)} is proved to exceed what others reach, or to divide them",
+                _if_apart(rest),
             )
+    return None
+
+
+def _if_apart(digits: list[tuple[Integer, Integer, Integer]]) -> str | None:
+    """The remedy for a stride, a symbol rather than a number, that isn't proved to exceed what the others reach."""
+    total: Integer = sum([(e - 1) * s for e, s, _ in digits], 1)
+    for e, s, _ in sorted(digits, key=lambda digit: type(digit[1]) is int):
+        found = if_at_most(total - (e - 1) * s, s)
+        if found:
+            return found
     return None
 
 
@@ -313,5 +324,6 @@ def _reach(digits: list[tuple[Integer, Integer]], a: Axis, operation: str) -> In
                 operation,
                 f"whether {a} is covered beyond {reach} depends on symbols: it is not proved that one of the strides "
                 f"{', '.join(str(s) for s, _ in rest)} is at most {reach + 1}",
+                if_at_most(rest[0][0], reach + 1),
             )
     return None

@@ -1,10 +1,13 @@
 """Questions about integers that may be symbolic: equal? divides? which sign?
 
 Plain ints are answered on the spot; a symbol sends the question to `expr`, whose polynomial normal form
-proves or fails to prove.  "Not proved" is an answer (None or False), never a guess.
+proves or fails to prove, with the facts that a caller assumes.  "Not proved" is an answer (None or False), never a
+guess.  `if_divides` and its like write down what would have to be assumed.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from ..errors import LayoutError
 
@@ -23,9 +26,15 @@ def same(a: Integer, b: Integer) -> bool:
     if type(a) is int and type(b) is int:
         return False
     from .. import expr
+    from ..expr.facts import known
 
     found = lifted(a, b)
-    return found is not None and expr.equal(*found) is True
+    if found is None:
+        return False
+    if expr.equal(*found) is True:
+        return True
+    facts = known()
+    return facts is not None and expr.is_zero(facts.reduced(found[0] - found[1])) is True
 
 
 def quotient(a: Integer, b: Integer) -> Integer | None:
@@ -33,10 +42,16 @@ def quotient(a: Integer, b: Integer) -> Integer | None:
     if type(a) is int and type(b) is int:
         return a // b if a % b == 0 else None
     from .. import expr
+    from ..expr.adapter import lowered
+    from ..expr.facts import known
 
     both = lifted(a, b)
-    found = None if both is None else expr.divide_exact(*both)
-    return None if found is None else found if type(found) is int else expr.to_sympy(found, symbols_of(a, b))
+    if both is None:
+        return None
+    found = expr.divide_exact(*both)
+    if found is None and (facts := known()) is not None:
+        found = facts.quotient(*both)
+    return None if found is None else lowered(found, a, b)
 
 
 def at_most(a: Integer, b: Integer) -> bool:
@@ -45,10 +60,10 @@ def at_most(a: Integer, b: Integer) -> bool:
         return a <= b
     if getattr(b - a, "is_nonnegative", False):
         return True
-    from .. import expr
+    from ..expr.facts import at_least_zero
 
     found = lifted(a, b)
-    return found is not None and expr.less(found[1], found[0]) is False
+    return found is not None and at_least_zero(found[1] - found[0])
 
 
 def folded(a: Integer) -> Integer:
@@ -57,21 +72,30 @@ def folded(a: Integer) -> Integer:
     return found[0] if found is not None and type(found[0]) is int else a
 
 
-def lifted(*values: Integer) -> list[Index] | None:
-    """The values in the language of `expr`, or None where it has no form for one of them.
+def divided(a: Integer, b: Integer) -> tuple[Integer, Integer]:
+    """``(a // b, a % b)`` for a positive b.
 
-    Nor where different symbols share a name: sympy tells them apart by their assumptions, and a Dummy from
-    any other symbol; `expr` goes by the name and its bounds.
+    Not by sympy's own Mod, which (1.14) rewrites one around another to another value.
     """
-    symbols: set[Any] = {s for x in values if type(x) is not int for s in x.free_symbols}  # type: ignore[union-attr]
-    if len({s.name for s in symbols}) < len(symbols):
-        return None
-    from .. import expr
+    if type(a) is int and type(b) is int:
+        return divmod(a, b)
+    from ..expr.adapter import lowered
 
-    try:
-        return [expr.from_sympy(x) for x in values]
-    except LayoutError:  # a function without an integer form, such as Max: nothing is proved of it
-        return None
+    both = lifted(a, b)
+    if both is not None:
+        try:
+            return lowered(both[0] // both[1], a, b), lowered(both[0] % both[1], a, b)
+        except LayoutError:  # the divisor isn't seen to be positive, though it is
+            pass
+    over: Any = a // b
+    return over, a - b * over
+
+
+def lifted(*values: Integer) -> list[Index] | None:
+    """The values in the language of `expr`, read with what is known; None where it has no form for one of them."""
+    from ..expr.adapter import lifted
+
+    return lifted(*values)
 
 
 def symbols_of(*values: Integer) -> dict[str, object]:
@@ -89,8 +113,59 @@ def sign(n: Any, operation: str, what: str) -> int:
         return 1
     if n.is_nonpositive:
         return -1
+    if same(n, 0):
+        return 0
+    if at_most(0, n):
+        return 1
+    if at_most(n, 0):
+        return -1
     raise LayoutError(
         operation,
         f"the sign of {what} {n} is not known",
-        "declare its symbols with positive=True or nonnegative=True",
+        either("declare its symbols with positive=True or nonnegative=True", if_at_most(0, n)),
     )
+
+
+# --- what would have to be assumed ------------------------------------------------------------------
+
+
+def if_divides(b: Integer, a: Integer) -> str | None:
+    """The remedy for not knowing whether b divides a; None for numbers, and where it is known not to."""
+    if type(a) is int and type(b) is int:
+        return None
+    from ..expr.missing import divisible
+
+    return assume(divisible(a, b))
+
+
+def if_equal(a: Integer, b: Integer) -> str | None:
+    """The remedy for not knowing whether a and b are equal."""
+    if (type(a) is int and type(b) is int) or same(a, b):
+        return None
+    from ..expr.missing import equal_to
+
+    return assume(equal_to(a, b))
+
+
+def if_at_most(*bounds: Integer) -> str | None:
+    """The remedy for not knowing whether these integers rise: ``if_at_most(a, b, c)`` for ``a <= b <= c``."""
+    open_ones = [(a, b) for a, b in pairwise(bounds) if not at_most(a, b)]
+    if any(type(a) is int and type(b) is int for a, b in open_ones):
+        return None
+    from ..expr.missing import no_more
+
+    found = [no_more(a, b) for a, b in open_ones]
+    return None if None in found else assume(*found)
+
+
+def assume(*conditions: Any) -> str | None:
+    """Conditions as a remedy, to be pasted into a call."""
+    given = [str(x) for x in conditions if x is not None]
+    if not given:
+        return None
+    return f"where it holds, pass assuming={given[0] if len(given) == 1 else '(' + ', '.join(given) + ')'}"
+
+
+def either(*remedies: str | None) -> str | None:
+    """Several remedies as one."""
+    return "; ".join([x for x in remedies if x]) or None

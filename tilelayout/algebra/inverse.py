@@ -11,7 +11,7 @@ from ..errors import LayoutError, Undecided
 from ..parts import UNIT, M
 from .canonicalize import fuse
 from .complement import digits_on_m
-from .integers import at_most, same
+from .integers import at_most, either, if_at_most, if_equal, same
 from .recognize import listed, recognized
 
 TYPE_CHECKING = False
@@ -31,16 +31,21 @@ def inverse(a: Parts, operation: str = "inverse") -> Parts:
     Post-condition: ``result(a(i)) = i`` and ``a(result(x)) = x`` for all i and x in ``[0, size)``.
     """
     digits, least, first = digits_on_m((fuse(a[0]), a[1], a[2]), operation)
-    if not same(least, 0):
-        raise LayoutError(operation, f"not onto [0, size): the least value is {least}, not 0")
+    if least != 0 and not same(least, 0):
+        raise LayoutError(
+            operation, f"not onto [0, size): the least value is {least}, not 0", if_equal(least, 0)
+        )
     filled: Integer = 1
     for s, e, _ in digits:
-        if not same(s, filled):
+        if s != filled and not same(s, filled):
             shown = ", ".join(f"{e}:{t}" for t, e, _ in digits)
             raise LayoutError(
                 operation,
                 f"not a bijection onto [0, size): sorted by stride ({shown}), the stride {s} should be {filled}",
-                "left_inverse for a layout with gaps, right_inverse for what is contiguous",
+                either(
+                    "left_inverse for a layout with gaps, right_inverse for what is contiguous",
+                    if_equal(s, filled),
+                ),
             )
         filled = s * e
     return _read_back(digits, first)
@@ -62,14 +67,16 @@ def right_inverse(a: Parts, operation: str = "right_inverse") -> Parts:
             break
         filled = s * e
         count += 1
-    if same(least, 0) and all(at_most(filled + 1, s) for s, _, _ in digits[count:]):
-        return _read_back(digits[:count], first)
+    beyond = digits[count:]
+    if same(least, 0) and (not beyond or all(at_most(filled + 1, s) for s, _, _ in beyond)):
+        return _read_back(digits[:count] if beyond else digits, first)
     if type(least) is not int or not all(type(s) is int and type(e) is int for s, e, _ in digits):
         shown = ", ".join(f"{e}:{s}" for s, e, _ in digits)
         raise LayoutError(
             operation,
             f"how far the layout counts on from 0 depends on symbols: sorted by stride ({shown}) from {least}, what "
             f"follows the first {filled} places is not proved to begin beyond them",
+            if_equal(least, 0) or if_at_most(filled + 1, *[s for s, _, _ in digits[count : count + 1]]),
         )
     return _searched(a, operation)
 

@@ -15,7 +15,7 @@ from ..parts import UNIT, M
 from .canonicalize import fuse
 from .complement import digits_on_m
 from .injective import collision
-from .integers import quotient, sign
+from .integers import if_divides, if_equal, quotient, sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def left_inverse(a: Parts, operation: str = "left_inverse") -> Parts:
             operation,
             f"sorted by stride ({shown}), from {least} on, each stride is not proved to be a multiple of extent times "
             f"stride of the one before it",
+            if_equal(least, 0) or _if_nested(digits),
         )
     shared = collision(a[0], (), operation)
     if shared is not None:
@@ -87,6 +88,16 @@ def _nested(digits: list[Digit], first: Integer) -> Parts | None:
         filled = s * e
     out.reverse()
     return tuple(out), (), {} if first == 0 else {M: first}
+
+
+def _if_nested(digits: list[Digit]) -> str | None:
+    """The remedy where a stride isn't proved to be a multiple of extent times stride before it."""
+    filled: Integer = 1
+    for s, e, _ in digits:
+        if quotient(s, filled) is None:
+            return if_divides(filled, s)
+        filled = s * e
+    return None
 
 
 # --- strides that interleave, or begin above 0 -------------------------------------------------------

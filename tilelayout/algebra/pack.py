@@ -10,7 +10,7 @@ from ..errors import LayoutError
 from ..parts import M, as_extent, product
 from .canonicalize import fuse
 from .group import split
-from .integers import quotient
+from .integers import if_divides, quotient
 from .tile import scaled
 
 TYPE_CHECKING = False
@@ -52,7 +52,9 @@ def pack(parts: Parts, num: Any) -> Parts:
     size = product(it[0] for it in shard)
     count = quotient(size, n)
     if count is None:
-        raise LayoutError("pack", f"{n} does not divide the {size} elements of the layout")
+        raise LayoutError(
+            "pack", f"{n} does not divide the {size} elements of the layout", if_divides(n, size)
+        )
     found = split(shard, (count, n)) or split(fuse(shard), (count, n))
     if found is None or _neighbors(found[0][found[1][1] :], n) is None:
         raise LayoutError(
@@ -77,7 +79,9 @@ def _divided(iters: tuple[RawIter, ...], n: Integer, what: str) -> tuple[RawIter
             q = quotient(s, n) if e != 1 else 0
             if q is None:
                 raise LayoutError(
-                    "pack", f"iter {i} of the {what}, {e}:{s}, moves by a part of {n} elements on m"
+                    "pack",
+                    f"iter {i} of the {what}, {e}:{s}, moves by a part of {n} elements on m",
+                    if_divides(n, s),
                 )
             it = (e, q, a)
         out.append(it)
@@ -89,5 +93,7 @@ def _divided_offset(offset: Offset, n: Integer) -> Offset:
         return offset
     q = quotient(offset[M], n)
     if q is None:
-        raise LayoutError("pack", f"offset {offset[M]} on m splits an element of {n}")
+        raise LayoutError(
+            "pack", f"offset {offset[M]} on m splits an element of {n}", if_divides(n, offset[M])
+        )
     return {a: q if a is M else v for a, v in offset.items()}

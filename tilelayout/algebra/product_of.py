@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..errors import LayoutError
 from ..parts import UNIT, M, nonzero, product
 from .complement import digits_on_m, gaps_between
-from .compose import compose
+from .compose import compose, compose_apart
 from .group import group
 from .integers import sign
 from .recognize import listed, recognized
@@ -32,9 +32,9 @@ def copies(a: Parts, b: Parts, operation: str) -> tuple[tuple[RawIter, ...], Off
     """
     highest: Integer = b[2].get(M, 0)
     for e, s, _ in b[0]:
-        if e != 1 and sign(s, operation, "stride of B") > 0:
+        if e != 1 and (s > 0 if type(s) is int else sign(s, operation, "stride of B") > 0):
             highest = highest + (e - 1) * s
-    if sign(highest, operation, "the largest value of B") < 0:
+    if highest < 0 if type(highest) is int else sign(highest, operation, "the largest value of B") < 0:
         raise LayoutError(
             operation, f"B is negative: at most {highest}; it numbers the free offsets of A from 0 on"
         )
@@ -50,6 +50,10 @@ def copies(a: Parts, b: Parts, operation: str) -> tuple[tuple[RawIter, ...], Off
             return found
         # As many of the endless outermost digit as can be asked for.
         free = ((highest + 1, beyond, M), *reversed(gaps))
+    if not b[1] and not b[2]:
+        apart = compose_apart(free[::-1], (), b[0])
+        if apart is not None:  # the usual case: nothing to add to the offset
+            return apart[1], a[2]
     shard, _, begin = compose((free, (), {}), b, operation)
     return shard, _sum(a[2], begin.get(M, 0))
 

@@ -12,7 +12,7 @@ from .canonicalize import fuse
 from .equivalent import difference as first_difference
 from .equivalent import in_shape
 from .group import group
-from .integers import at_most, quotient, same
+from .integers import at_most, if_divides, quotient, same
 from .replicas import difference
 from .tile import scaled, spans
 
@@ -106,7 +106,9 @@ def _divided(whole: Shape, part: Shape, what: str, operation: str) -> Shape:
     for d, (n, k) in enumerate(zip(whole, part, strict=True)):
         count = quotient(n, k)
         if count is None:
-            raise LayoutError(operation, f"dimension {d}: {k} of the {what} shape does not divide {n}")
+            raise LayoutError(
+                operation, f"dimension {d}: {k} of the {what} shape does not divide {n}", if_divides(k, n)
+            )
         out.append(count)
     return tuple(out)
 

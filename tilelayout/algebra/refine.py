@@ -7,8 +7,9 @@ as often as the shape has them that has them most often, so a unit dimension sta
 from __future__ import annotations
 
 from ..errors import LayoutError
+from ..parts import product
 from .group import check_size, group
-from .integers import quotient, same
+from .integers import if_divides, if_equal, quotient, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,5 +141,11 @@ def _first_boundary(
             operation,
             f"{dimensions[0]} and {dimensions[1]} end in places that do not divide: from where both count, {need[i]} "
             f"elements and {need[j]}, so no iters fit both",
+            if_divides(need[i], need[j]),
         )
-    raise LayoutError(operation, f"the shapes {list(map(tuple, shapes))} are not known to have the same size")
+    sizes = [product(shape) for shape in shapes]
+    raise LayoutError(
+        operation,
+        f"the shapes {list(map(tuple, shapes))} are not known to have the same size",
+        next((x for size in sizes[1:] if (x := if_equal(sizes[0], size))), None),
+    )

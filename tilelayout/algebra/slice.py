@@ -14,7 +14,7 @@ from ..errors import LayoutError, Undecided
 from ..parts import UNIT, as_entries, as_integer, nonzero, product
 from .canonicalize import fuse
 from .group import find, group, split
-from .integers import at_most, folded, same
+from .integers import at_most, folded, if_at_most, same
 from .later import Later
 from .window import difference, single_axis, slice_dimension, value
 
@@ -55,7 +55,11 @@ def slice_layout(parts: Parts, shape: tuple[Integer, ...], region: Any) -> Parts
             (n, *check_range(bounds, n, d), str(d))
             for d, (bounds, n) in enumerate(zip(entries, shape, strict=True))
         ]
-        return tuple(across(shard, shape, joined(ranges), base)), replica, nonzero(base)
+        try:
+            return tuple(across(shard, shape, joined(ranges), base)), replica, nonzero(base)
+        except LayoutError as error:  # of joined dimensions, which the caller doesn't know
+            box = ", ".join([f"[{begin}, {begin + length})" for _, begin, length, _ in ranges])
+            raise type(error)("slice", f"the box {box} of {shape}: {error.rule}", error.remedy) from None
     grouped, seps = found
     out: list[RawIter] = []
     for d, bounds in enumerate(entries):
@@ -92,9 +96,15 @@ def check_range(bounds: Any, extent: Integer, d: int) -> tuple[Integer, Integer]
         raise LayoutError("slice", f"dimension {d}: begin {begin} is negative")
     if not at_most(end, extent):
         verb = "ends past" if type(end) is int and type(extent) is int else "is not known to end by"
-        raise LayoutError("slice", f"dimension {d}: range [{begin}, {end}) {verb} the extent {extent}")
+        raise LayoutError(
+            "slice",
+            f"dimension {d}: range [{begin}, {end}) {verb} the extent {extent}",
+            if_at_most(end, extent),
+        )
     if not at_most(0, begin):
-        raise LayoutError("slice", f"dimension {d}: begin {begin} is not known to be nonnegative")
+        raise LayoutError(
+            "slice", f"dimension {d}: begin {begin} is not known to be nonnegative", if_at_most(0, begin)
+        )
     return begin, length
 
 
@@ -166,12 +176,11 @@ def across(
 def searched(iters: tuple[RawIter, ...], ranges: list[Range], base: Offset) -> list[RawIter]:
     """The iters of a box in plain integers, found from its positions one by one."""
     name = f"dimensions {ranges[0][3].split()[0]} to {ranges[-1][3].split()[-1]}"
-    box = ", ".join(f"[{begin}, {begin + length})" for _, begin, length, _ in ranges)
     count = product(length for _, _, length, _ in ranges)
     if count > SEARCH_LIMIT:  # type: ignore[operator]  # plain integers
         raise Undecided(
             "slice",
-            f"{name}: the shape cuts across the iters, and the {count} positions of {box} are too many to search",
+            f"{name} cut across the iters, and the {count} positions there are too many to search",
             "slice in a shape that the layout can be grouped to",
         )
     digits: Digits = [(it[0], {it[2]: it[1]}) for it in reversed(iters)]
@@ -185,7 +194,7 @@ def searched(iters: tuple[RawIter, ...], ranges: list[Range], base: Offset) -> l
     if out is None:
         extents = ", ".join(str(it[0]) for it in iters)
         raise LayoutError(
-            "slice", f"{name}: {box} cuts across the iters ({extents}), and no layout has its positions"
+            "slice", f"{name} cut across the iters ({extents}), and no layout has its positions"
         )
     for a, v in values[0].items():
         base[a] = base.get(a, 0) + v

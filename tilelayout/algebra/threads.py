@@ -12,7 +12,7 @@ from ..axis import THREAD_HIERARCHY, Axis, Fusion
 from ..axis import axis as known_axis
 from ..errors import LayoutError, nearest
 from .canonicalize import canonicalize
-from .integers import at_most, folded, quotient, sign
+from .integers import at_most, divided, either, if_at_most, if_divides, quotient, sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ def _split(parts: Parts, row: Fusion, operation: str) -> Parts:
     shard, replica, offset = parts
     moved = dict(offset)
     at = moved.pop(whole, 0)
-    low = at % n if type(at) is int else folded(at % n)
+    over, low = divided(at, n)
     high = quotient(at - low, n)
-    for a, v in ((outer, at // n if high is None else high), (inner, low)):
+    for a, v in ((outer, over if high is None else high), (inner, low)):
         if v != 0:
             moved[a] = v
     out = _cut(shard, row, operation, "shard"), _cut(replica, row, operation, "replica"), moved
@@ -151,9 +151,17 @@ def _cut(iters: tuple[RawIter, ...], row: Fusion, operation: str, part: str) -> 
                 operation,
                 f"the iter {e}:{s} @ {whole} of the {part} straddles the boundaries of {n} between {outer} and {inner}"
                 f": it neither stays below {n}, nor goes by multiples of {n}, nor fills {inner} evenly",
+                _if_split(e, s, distance, n),
             )
         out += [(times, 1 if s == distance else -1, outer), (fill, s, inner)]
     return tuple(out)
+
+
+def _if_split(e: Integer, s: Integer, distance: Integer, n: int) -> str | None:
+    """The remedies for an iter of which one of the ways isn't ruled out."""
+    fill = n // distance if type(distance) is int and n % distance == 0 else None
+    whole = if_divides(n, s) if fill is None else if_divides(fill, e)
+    return either(whole, if_at_most((e - 1) * distance, n - 1))
 
 
 def _check_range(parts: Parts, a: Axis, extent: int, operation: str) -> None:
@@ -168,7 +176,9 @@ def _check_range(parts: Parts, a: Axis, extent: int, operation: str) -> None:
                 high = high + (e - 1) * s
     if not (at_most(0, low) and at_most(high, extent - 1)):
         raise LayoutError(
-            operation, f"{a} reaches from {low} to {high}, which straddles its boundaries at 0 and {extent}"
+            operation,
+            f"{a} reaches from {low} to {high}, which straddles its boundaries at 0 and {extent}",
+            if_at_most(high, extent - 1) if at_most(0, low) else if_at_most(0, low),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import LayoutError
 from ..parts import M, nonzero
 from .group import group
-from .integers import quotient, sign
+from .integers import either, if_divides, quotient, sign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def tile_to(inner: Parts, to_shape: tuple[Integer, ...], current_shape: tuple[In
             raise LayoutError(
                 "tile_to",
                 f"dimension {d}: {current} does not divide {to}{left}",
-                "cover with a larger shape and predicate the rim",
+                either(if_divides(current, to), "cover with a larger shape and predicate the rim"),
             )
         counts.append(count)
     return tile(inner, (row_major(counts), (), {}), tuple(counts), current_shape, "tile_to")

@@ -12,9 +12,9 @@ from __future__ import annotations
 from math import gcd
 
 from ..errors import LayoutError
-from ..parts import UNIT, M
+from ..parts import UNIT, M, product
 from .canonicalize import fuse
-from .integers import at_most, folded, quotient
+from .integers import at_most, divided, if_at_most, quotient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +30,12 @@ if TYPE_CHECKING:
 def slice_dimension(
     iters: tuple[RawIter, ...], begin: Integer, length: Integer, base: Offset, d: int | str
 ) -> tuple[RawIter, ...]:
-    """The iters of ``[begin, begin + length)``; adds where it begins to `base`."""
+    """The iters of ``[begin, begin + length)``; adds where it begins to `base`.
+
+    Errors: LayoutError in the terms of the whole dimension, whatever was reduced before the rule broke.
+    """
     out: list[RawIter] = []  # innermost first
+    asked = begin, length
     rest = list(fuse(iters))
     # Aligned inner digits stay whole: no more than a division, and the common case.
     while rest and length != 1:
@@ -65,24 +69,24 @@ def slice_dimension(
             ):
                 raise LayoutError(
                     "slice",
-                    f"dimension {d}: whether [{begin}, {begin + length}) crosses a wrap of the iters "
-                    f"({', '.join(str(it[0]) for it in rest)}) depends on symbols",
+                    f"{asked_text(d, asked, iters, 'whether ')} depends on symbols",
+                    if_at_most(divided(begin, e)[1] + length, e),
                 )
             digits: Digits = [(it[0], {it[2]: it[1]}) for it in reversed(rest)]
             found = shifted(digits, begin, length)
             if found is None:
-                raise no_slice(d, begin, length, rest)
+                raise no_slice(asked_text(d, asked, iters))
             for e, step in found:
                 moving = single_axis(step)
                 if moving is None:
-                    raise no_slice(d, begin, length, rest)
+                    raise no_slice(asked_text(d, asked, iters))
                 out.append((e, *moving))
     for k in range(len(rest) - 1, -1, -1):
         if begin == 0:
             break
         e, s, a = rest[k]
         # In range, so what is left at the outermost iter is its digit.
-        begin, digit = (begin // e, begin % e) if k else (0, begin)
+        begin, digit = divided(begin, e) if k else (0, begin)
         if digit != 0:
             base[a] = base.get(a, 0) + digit * s
     out.reverse()
@@ -95,10 +99,7 @@ def inside(begin: Integer, length: Integer, extent: Integer) -> bool:
         return begin % extent + length <= extent
     if at_most(begin + length, extent):
         return True
-    if type(length) is not int or type(extent) is not int:
-        return False
-    digit = folded(begin % extent)
-    return type(digit) is int and digit + length <= extent
+    return at_most(divided(begin, extent)[1] + length, extent)
 
 
 def aligned(begin: Integer, length: Integer, extent: Integer) -> int:
@@ -119,12 +120,21 @@ def single_axis(step: Vector) -> tuple[Integer, Axis] | None:
     return 0, M
 
 
-def no_slice(d: int | str, begin: Integer, length: Integer, iters: list[RawIter]) -> LayoutError:
-    extents = ", ".join(str(it[0]) for it in iters)
+def asked_text(
+    d: int | str, asked: tuple[Integer, Integer], iters: tuple[RawIter, ...], question: str = ""
+) -> str:
+    """What was asked of a dimension: ``dimension 0: [3, 9) of 16 crosses a wrap of the iters (2, 8)``."""
+    begin, length = asked
+    extents = ", ".join(str(it[0]) for it in fuse(iters))
+    whole = product(it[0] for it in iters)
+    name = f"dimension {d}" if type(d) is int or " " not in str(d) else f"dimensions {d} read as one"
+    return f"{name}: {question}[{begin}, {begin + length}) of {whole} crosses a wrap of the iters ({extents})"
+
+
+def no_slice(what: str) -> LayoutError:
     return LayoutError(
         "slice",
-        f"dimension {d}: [{begin}, {begin + length}) crosses a wrap of the iters ({extents}), and no layout has its "
-        f"positions",
+        f"{what}, and no layout has its positions",
         "choose bounds that are multiples of the inner extents",
     )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Explained:
-    """What explains itself, as a method of `TileLayout`."""
+    """What explains itself, as a method of `TileLayout` and `SwizzledLayout`."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class Explained:
         """The derivation of ``self.<operation>(*arguments, **options)``, a value that prints step by step.
 
         Explained are apply, owners, canonicalize, group, slice, tile, tile_to, permute_dims, permute_by_groups, pack,
-        unpack, compose, complement, inverse.
+        unpack, compose, complement, inverse; of a swizzled layout all but the last two.
         Post-condition: the last line shows ``derivation.result``, what the method returns; where the method refuses,
         ``derivation.error``, the `LayoutError` that it raises, is shown in its place.
         Errors: LayoutError for an operation that isn't explained, naming the nearest.
@@ -48,6 +48,19 @@ class Explained:
              (2:12)(3:4): 12 = 3 * 4, so they merge into 6:4
              (6:4)(4:1): 4 = 4 * 1, so they merge into 24:1
         => TileLayout(S[24:1])
+        >>> TileLayout(S[8, 64]).swizzle(3, 3, 3).explain("apply", 137)
+        Swizzle(3, 3, 3) o S[(8, 64):(64, 1)]  .apply(137)
+        1. the flat index is 137, of 512 elements
+        2. one digit per iter, c_k = flat // weight % extent
+             c_0 = 137 // 64 % 8 = 2
+             c_1 = 137 // 1 % 64 = 9
+        3. digits times strides, axis by axis
+             m = 2*64 + 9*1 = 137
+        4. Swizzle(3, 3, 3) of the coordinate on m
+             x ^ ((x & 0b111000000) >> 3) with x = 137 = 0b10001001
+             137 & 448 = 128, and 128 >> 3 = 16
+             m = 137 ^ 16 = 153
+        => {m: 153}
         """
         from .derivation import explain
 

@@ -179,6 +179,14 @@ def tile(board: Board, layout: Any, outer: Any, outer_shape: Any, inner_shape: A
 def tile_to(board: Board, layout: Any, to_shape: Any, current_shape: Any) -> Any:
     """The counts of copies; then as `tile` with these in row-major order on m."""
     to, current = as_shape(to_shape, "tile_to"), as_shape(current_shape, "tile_to")
+    whole = counted(board, to, current)
+    outer = row_major(whole)
+    board.write("the outer layout: these copies row-major on m", shard_text(outer))
+    return made(layout, _tiled(board, parts_of(layout, "tile_to"), (outer, (), {}), whole, current))
+
+
+def counted(board: Board, to: tuple[Integer, ...], current: tuple[Integer, ...]) -> tuple[Integer, ...]:
+    """How many copies fill each dimension; what they don't fill is refused after the line that says it."""
     counts = [quotient(n, c) for n, c in zip(to, current, strict=False)]
     board.write(
         "the number of copies in each dimension",
@@ -189,12 +197,10 @@ def tile_to(board: Board, layout: Any, to_shape: Any, current_shape: Any) -> Any
             for d, (n, c, count) in enumerate(zip(to, current, counts, strict=False))
         ),
     )
-    whole = [count for count in counts if count is not None]
+    whole = tuple([count for count in counts if count is not None])
     if len(whole) < max(len(to), len(current)):
         raise LayoutError("tile_to", "the copies don't fill the shape")
-    outer = row_major(whole)
-    board.write("the outer layout: these copies row-major on m", shard_text(outer))
-    return made(layout, _tiled(board, parts_of(layout, "tile_to"), (outer, (), {}), tuple(whole), current))
+    return whole
 
 
 def _tiled(

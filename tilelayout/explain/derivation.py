@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from importlib import import_module
 from typing import NamedTuple
 
 from ..algebra.integers import same
 from ..errors import LayoutError, nearest
 from ..parts import is_symbolic
+from ..swizzle import XorMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from typing import Any, Final
 
 HOMES: Final[dict[str, str]] = {
@@ -30,6 +33,12 @@ HOMES: Final[dict[str, str]] = {
     "inverse": "places",
 }
 """Operation -> the module of this room that has a function of that name for it."""
+
+SWIZZLED: Final = (
+    "apply", "owners", "canonicalize", "group", "permute_by_groups", "permute_dims", "slice", "tile", "tile_to", "pack",
+    "unpack", "compose",
+)  # fmt: skip
+"""The operations of swizzled layouts that have one in the module `swizzled`."""
 
 
 class Step(NamedTuple):
@@ -93,11 +102,13 @@ def explain(layout: Any, operation: str, arguments: tuple[Any, ...], options: di
     The operation is carried out first.  Its steps are then derived on their own, from the results of the functions
     that it is made of; where they lead elsewhere, no derivation is returned.
     """
-    if str(operation) not in HOMES:
+    swizzled = isinstance(getattr(layout, "swizzle", None), XorMap)
+    homes: dict[str, str] = dict.fromkeys(SWIZZLED, "swizzled") if swizzled else HOMES
+    if str(operation) not in homes:
         raise LayoutError(
-            "explain", f"no derivation of {operation!r}, {nearest(str(operation), list(HOMES))}"
+            "explain", f"no derivation of {operation!r}, {nearest(str(operation), list(homes))}"
         )
-    steps = getattr(import_module(f"{__package__}.{HOMES[operation]}"), operation)
+    steps = getattr(import_module(f"{__package__}.{homes[operation]}"), operation)
     result: Any = None
     error: LayoutError | None = None
     try:
@@ -107,19 +118,38 @@ def explain(layout: Any, operation: str, arguments: tuple[Any, ...], options: di
     board = Board()
     given = [*map(_text, arguments), *(f"{name}={_text(value)}" for name, value in options.items())]
     call = f"{layout}  .{operation}({', '.join(given)})"
+    resting = options.get("assuming"), getattr(layout, "conditions", ())
+    options = {name: value for name, value in options.items() if name != "assuming"}
     try:
-        derived = steps(board, layout, *arguments, **options)
+        with _under(board, *resting):
+            derived = steps(board, layout, *arguments, **options)
     except Unexplained:
         pass
     except LayoutError as refused:
         if refused.operation == "explain":
             raise
-        if error is None:
+        if error is None and resting == (None, ()):  # else it may rest on what the steps can't use
             raise _disagree(call, str(refused), repr(result)) from refused
     else:
         if error is None and not agree(derived, result):
             raise _disagree(call, repr(derived), repr(result))
     return Derivation(call, tuple(board.steps), result, error)
+
+
+@contextmanager
+def _under(board: Board, assuming: Any, conditions: tuple[Any, ...]) -> Generator[None]:
+    """The steps may use what the operation is told to assume; it is their first line."""
+    if assuming is None and not conditions:
+        yield
+        return
+    from ..expr.conditions import conditions as known_of
+    from ..expr.conditions import flattened
+    from ..expr.facts import assumed
+
+    known = known_of(flattened([conditions, () if assuming is None else assuming]))
+    board.write("what is assumed", *map(str, known.given))
+    with assumed(known.facts if known.given else None):
+        yield
 
 
 def agree(derived: Any, result: Any) -> bool:

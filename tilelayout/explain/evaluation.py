@@ -21,18 +21,18 @@ LISTED = 2**10
 
 def apply(board: Board, layout: Any, *coord: Any, shape: Any = None) -> dict[Any, Any]:
     """The steps of `TileLayout.apply`, and the owners after it."""
-    place = _place(board, layout, coord, shape, "apply")
+    place = place_of(board, layout, coord, shape, "apply")
     _owners(board, layout, place, "apply")
     return place
 
 
 def owners(board: Board, layout: Any, *coord: Any, shape: Any = None) -> tuple[Any, ...]:
     """The steps of `TileLayout.owners`."""
-    place = _place(board, layout, coord, shape, "owners")
+    place = place_of(board, layout, coord, shape, "owners")
     return _owners(board, layout, place, "owners") or layout.owners(*coord, shape=shape)
 
 
-def _place(board: Board, layout: Any, coord: tuple[Any, ...], shape: Any, operation: str) -> dict[Any, Any]:
+def place_of(board: Board, layout: Any, coord: tuple[Any, ...], shape: Any, operation: str) -> dict[Any, Any]:
     if any(getattr(c, "ndim", 0) for c in coord):
         raise LayoutError(
             "explain", f"{operation} of an array has one derivation per entry", "explain one coordinate"

@@ -20,8 +20,7 @@ Nothing of layouts may enter here, and nothing of a target but its spelling (`re
 
 from .core import Expr, Index, Var, bounds
 from .nodes import Bitwise, Division, FloorDiv, Mod, Polynomial, Shift, variables
-from .polynomial import divide_exact
-from .queries import equal, evaluate, is_zero, less, substitute
+from .queries import divide_exact, equal, evaluate, is_zero, less, substitute
 from .text import render
 
 # The modules with rules enter them when they load; `queries` has loaded the others.

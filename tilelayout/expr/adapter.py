@@ -9,7 +9,9 @@ from importlib import import_module
 
 from ..errors import LayoutError
 from .core import Expr, Index, Var, admit
+from .facts import at_least_zero, known
 from .nodes import Bitwise, Division, FloorDiv, Polynomial, Shift
+from .queries import rebuild
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,13 +24,15 @@ if TYPE_CHECKING:
 MAX_POWER = 64
 
 
-def from_sympy(expr: Any, bounds: Mapping[str, Range] | None = None) -> Index:
+def from_sympy(
+    expr: Any, bounds: Mapping[str, Range] | None = None, values: Mapping[Var, Index] | None = None
+) -> Index:
     """The expression that a sympy integer expression means.
 
     Accepted: Integers, symbols declared with ``integer=True``, sums, products, powers with a constant exponent
     from 0 to 64, ``floor`` and ``ceiling`` of quotients, ``Mod``.  A symbol gets the bounds that `bounds` has for
-    its name, else those of its assumptions (positive: from 1, nonnegative: from 0).  Ints and expressions pass
-    through.
+    its name, else those of its assumptions (positive: from 1, nonnegative: from 0), and the variable that it becomes is
+    read as what `values` has for it.  Ints and expressions pass through.
 
     >>> from sympy import symbols
     >>> n = symbols("n", integer=True, positive=True)
@@ -43,14 +47,78 @@ def from_sympy(expr: Any, bounds: Mapping[str, Range] | None = None) -> Index:
     sympy: Any = import_module("sympy")
     if not isinstance(expr, sympy.Expr):
         return admit(expr, "from_sympy")
-    return _Reader(sympy, expr, bounds or {}).read(expr)
+    return _Reader(sympy, expr, bounds or {}, values or {}).read(expr)
+
+
+def lifted(*values: Any) -> list[Index] | None:
+    """Integers and sympy expressions, read with all that is known at the moment (`facts`); None where one has no form.
+
+    Nor where different symbols share a name: sympy tells them apart by their assumptions, and a Dummy from
+    any other symbol; variables go by the name and its bounds.
+    """
+    symbols: set[Any] = {s for x in values if type(x) is not int for s in x.free_symbols}
+    if len({s.name for s in symbols}) < len(symbols):
+        return None
+    facts = known()
+    if facts is not None and not all(facts.speak_of(s.name, s) for s in symbols):
+        return None
+    try:
+        return [from_sympy(x, None, None if facts is None else facts.values) for x in values]
+    except LayoutError:  # a function without an integer form, such as Max: nothing is proved of it
+        return None
+
+
+def lowered(x: Index, *values: Any) -> Any:
+    """What was made of `lifted` values, as an int or in the symbols that they have."""
+    if isinstance(x, int):
+        return x
+    symbols = {s.name: s for v in values if type(v) is not int for s in v.free_symbols}
+    facts = known()
+    if facts is not None:
+        symbols = {**facts.symbols, **symbols}
+        try:
+            x = facts.written(x)
+        except LayoutError:  # sympy divides by anything
+            for q, _, _, whole in facts.quotients:
+                symbols[q.name] = to_sympy(whole, symbols)
+    return x if isinstance(x, int) else to_sympy(x, symbols)
+
+
+def replaced(x: Any, values: Mapping[Any, Any]) -> Any:
+    """A sympy expression or relation with sympy values for symbols.
+
+    Through expressions where there are remainders: sympy would rewrite them.
+    """
+    sympy: Any = import_module("sympy")
+    if x.is_Relational:
+        return x.func(replaced(x.lhs, values), replaced(x.rhs, values))
+    if not x.has(sympy.Mod):
+        return x.xreplace(values)
+    given: dict[Index, Any] = {from_sympy(s): from_sympy(v) for s, v in values.items()}
+    symbols = {s.name: s for y in (x, *values.values()) for s in y.free_symbols}
+    return to_sympy(rebuild(from_sympy(x), given), symbols)
+
+
+def tidied(x: Any) -> Any:
+    """A sympy expression with its quotients and remainders written anew, with all that is known at the moment."""
+    sympy: Any = import_module("sympy")
+    found = lifted(x) if x.has(sympy.floor, sympy.Mod) else None
+    return x if found is None else lowered(found[0], x)
+
+
+def proved_positive(x: Any) -> bool:
+    """Whether a sympy expression is proved to be at least 1, with all that is known at the moment."""
+    found = lifted(x)
+    return found is not None and at_least_zero(found[0] - 1)
 
 
 class _Reader:
     """One translation: the expression that messages quote, and what each symbol has become."""
 
-    def __init__(self, sympy: Any, whole: Any, bounds: Mapping[str, Range]) -> None:
-        self.sympy, self.whole, self.bounds = sympy, whole, bounds
+    def __init__(
+        self, sympy: Any, whole: Any, bounds: Mapping[str, Range], values: Mapping[Var, Index]
+    ) -> None:
+        self.sympy, self.whole, self.bounds, self.values = sympy, whole, bounds, values
         self.symbols: dict[str, Any] = {}
 
     def read(self, x: Any) -> Index:
@@ -80,7 +148,7 @@ class _Reader:
             raise self.refusal(x, "is not an integer", "divide inside floor(...), or with //")
         raise self.refusal(x, f"({type(x).__name__}) has no integer form", None)
 
-    def symbol(self, x: Any) -> Var:
+    def symbol(self, x: Any) -> Index:
         if x.is_integer is not True:
             raise self.refusal(x, "is not known to be an integer", "declare it integer=True")
         if self.symbols.setdefault(x.name, x) != x:
@@ -90,7 +158,8 @@ class _Reader:
         else:
             lo = 1 if x.is_positive else 0 if x.is_nonnegative else None
             hi = -1 if x.is_negative else 0 if x.is_nonpositive else None
-        return Var(x.name, lo, hi)
+        found = Var(x.name, lo, hi)
+        return self.values.get(found, found)
 
     def refusal(self, part: Any, rule: str, remedy: str | None) -> LayoutError:
         where = "" if part == self.whole else f" in {self.whole}"
@@ -131,6 +200,10 @@ def _write(x: Index, symbols: dict[str, Any], sympy: Any) -> Any:
         if isinstance(x, FloorDiv):
             return sympy.floor(a / b)
         # sympy (1.14) rewrites a Mod around another one to another value, e.g. Mod(3*Mod(n, 4), 8): spelled out.
-        return a - b * sympy.floor(a / b) if a.has(sympy.Mod) or b.has(sympy.Mod) else sympy.Mod(a, b)
+        return (
+            a - b * sympy.floor(a / b)
+            if a.has(sympy.Mod) or b.has(sympy.Mod)
+            else sympy.Mod(a, b, evaluate=False)
+        )
     power = sympy.Pow(2, b)
     return a * power if isinstance(x, Shift) and x.symbol == "<<" else sympy.floor(a / power)

@@ -15,12 +15,12 @@ from .core import Expr, Index, Var, bounds, rules, settled
 from .nodes import BITWISE, Bitwise, FloorDiv, Mod, Polynomial, Shift, interval
 from .polynomial import (
     accumulate,
-    divide_exact,
     from_terms,
     long_division,
     product,
     reunite,
     single,
+    term_quotient,
     terms_of,
     without,
 )
@@ -203,7 +203,7 @@ def _divide_atom(x: Expr, c: Index) -> Index:
         if _positive(x.divisor * c):
             return x.dividend // (x.divisor * c)
     if isinstance(x, Mod):
-        ratio = divide_exact(x.divisor, c)
+        ratio = term_quotient(x.divisor, c)
         if ratio is not None and _positive(ratio):
             return x.dividend // c % ratio
     if isinstance(x, Bitwise) and isinstance(c, int) and not c & c - 1:
@@ -242,7 +242,7 @@ def _modulo(x: Expr, c: int) -> Index:
             accumulate(high, {(): carry}, 1)
             return from_terms(high) % (c // g) * g + (from_terms(low) - carry * g)
     for mono, k in rest.items():
-        if len(mono) == 1 and isinstance(r := mono[0], Mod) and divide_exact(r.divisor * k, c) is not None:
+        if len(mono) == 1 and isinstance(r := mono[0], Mod) and term_quotient(r.divisor * k, c) is not None:
             del rest[mono]  # a remainder by a multiple of c is none here
             accumulate(rest, terms_of(r.dividend), k)
             return from_terms(reunite(rest)) % c
@@ -311,7 +311,7 @@ def _cancel(x: Index, y: Expr) -> tuple[Index, Index, Index, Index] | None:
     """``(g, u, r, y / g)`` with ``x == g*u + r`` and ``0 <= r < g``, where `g` is in both `x` and `y`."""
     for g in _factors(x, y):
         quotient, remainder = long_division(terms_of(x), terms_of(g))
-        ratio = divide_exact(y, g)
+        ratio = term_quotient(y, g)
         low = from_terms(remainder)
         if ratio is not None and _positive(ratio) and _within(low, g):
             return g, from_terms(quotient), low, ratio
@@ -349,7 +349,7 @@ def _modulo_symbolic(x: Index, y: Expr) -> Index:
     if common is not None:
         g, u, low, ratio = common
         return u % ratio * g + low
-    if isinstance(rest, Mod) and divide_exact(rest.divisor, y) is not None:
+    if isinstance(rest, Mod) and term_quotient(rest.divisor, y) is not None:
         return rest.dividend % y
     return Mod(rest, y)
 

@@ -9,7 +9,18 @@ from ..errors import LayoutError
 from .core import Expr, Index, Var, admit, bounds, rules
 from .division import lower_bound, quotient_terms
 from .nodes import BITWISE, Bitwise, FloorDiv, Mod, Polynomial, Shift, variables
-from .polynomial import accumulate, content, from_terms, long_division, merge, product, single, terms_of
+from .polynomial import (
+    accumulate,
+    content,
+    from_terms,
+    long_division,
+    merge,
+    product,
+    reunite,
+    single,
+    term_quotient,
+    terms_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +65,7 @@ def evaluate(x: Index, env: Mapping[str, Any]) -> Any:
         reach = {v: int(abs(given).max()) if given.size else 0 for v, given in arrays.items()}
         if _reach(x, {**memo, **reach}) < INT64_LIMIT:
             memo.update({v: given.astype("int64") for v, given in arrays.items()})
-    return _rebuild(x, memo)
+    return rebuild(x, memo)
 
 
 def _as_value(given: Any, v: Var) -> Any:
@@ -106,7 +117,7 @@ def _reach(x: Index, known: dict[Index, int]) -> int:
     return reach
 
 
-def _rebuild(x: Index, memo: dict[Index, Any]) -> Any:
+def rebuild(x: Index, memo: dict[Index, Any]) -> Any:
     """`x` with the operators applied again to what `memo` has for its variables."""
     if isinstance(x, int):
         return x
@@ -119,16 +130,16 @@ def _rebuild(x: Index, memo: dict[Index, Any]) -> Any:
             if mono:
                 share: Any = k
                 for atom in mono:
-                    share = share * _rebuild(atom, memo)
+                    share = share * rebuild(atom, memo)
                 result = result + share
     elif isinstance(x, Bitwise):
-        result = _rebuild(x.operands[0], memo)
+        result = rebuild(x.operands[0], memo)
         for operand in x.operands[1:]:
-            result = BITWISE[x.symbol](result, _rebuild(operand, memo))
+            result = BITWISE[x.symbol](result, rebuild(operand, memo))
     elif isinstance(x, Var):
         result = x
     else:
-        a, b = [_rebuild(part, memo) for part in x.parts() if not isinstance(part, str)]
+        a, b = [rebuild(part, memo) for part in x.parts() if not isinstance(part, str)]
         if isinstance(x, Shift):
             result = a << b if x.symbol == "<<" else a >> b
         else:
@@ -160,7 +171,7 @@ def substitute(x: Index, env: Mapping[str, Index]) -> Index:
                 shown = value if isinstance(value, int) else f"{value} ({ends})"
                 _check_inside(v, (lo, hi), shown, "substitute")
             memo[v] = value
-    return _rebuild(x, memo) if memo else x
+    return rebuild(x, memo) if memo else x
 
 
 # --- proofs -----------------------------------------------------------------------------------------
@@ -211,6 +222,32 @@ def less(x: Index, y: Index) -> bool | None:
     x, y = admit(x, "less"), admit(y, "less")
     gap, excess = lower_bound(y - x), lower_bound(x - y)
     return True if gap is not None and gap > 0 else False if excess is not None and excess >= 0 else None
+
+
+def divide_exact(x: Index, y: Index) -> Index | None:
+    """The quotient ``x / y`` where `y` is proved to divide `x`, else None.
+
+    Post-condition: ``divide_exact(x, y) * y == x``.  Refused where `y` is 0.
+
+    >>> n, m = Var("n", 1), Var("m", 1)
+    >>> divide_exact(6 * n * m + 4 * n, 2 * n), divide_exact(n * n - 1, n + 1)
+    (3*m + 2, n - 1)
+    >>> divide_exact(n + 1, 2) is None
+    True
+    """
+    x, y = admit(x, "divide_exact"), admit(y, "divide_exact")
+    if y == 0:
+        raise LayoutError("divide_exact", f"{x} is divided by zero")
+    found = term_quotient(x, y)
+    if found is not None or isinstance(x, int):
+        return found
+    # A product may have been rewritten where its remainders met their quotients: a*(x % c) with a*c*(x // c) to a*x.
+    memo: dict[Expr, Terms] = {}
+    above, below = [_without_remainders(terms_of(z), memo) for z in (x, y)]
+    if not below:
+        return None
+    quotient, remainder = long_division(above, below)
+    return None if remainder else from_terms(reunite(quotient))
 
 
 def _without_remainders(terms: Terms, memo: dict[Expr, Terms]) -> Terms:

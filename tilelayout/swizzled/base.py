@@ -6,6 +6,7 @@ from ..algebra import residues as _residues
 from ..algebra import tile as _tile
 from ..algebra.integers import quotient
 from ..axis import axis as known_axis
+from ..display import Displayed
 from ..layout import TileLayout
 from ..parts import M
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ..swizzle import XorMap
 
 
-class Swizzled:
+class Swizzled(Displayed):
     """What `SwizzledLayout` consists of, and its evaluation."""
 
     __slots__ = ("_hash", "_layout", "_swizzle")
@@ -41,6 +42,11 @@ class Swizzled:
     def swizzle(self) -> XorMap:
         """The map on `m`: a `Swizzle`, or an `XorMap` that is none."""
         return self._swizzle
+
+    @property
+    def conditions(self) -> tuple[Any, ...]:
+        """The sympy conditions that it rests on: those of its tile layout, see `TileLayout.conditions`."""
+        return self._layout.conditions
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Swizzled):
@@ -113,7 +119,10 @@ class Swizzled:
         >>> SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).apply(Var("row", 0, 7), Var("column", 0, 63))
         {m: 64*row + (column ^ (8*row))}
         """
-        return self._swizzled(self._layout.apply(*coord, shape=shape))
+        values = self._layout.apply(*coord, shape=shape)
+        if M in values:  # as `_swizzled`, without a call
+            values[M] = self._swizzle.apply(values[M])
+        return values
 
     def owners(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> tuple[dict[Axis, Any], ...]:
         """Every place that holds the element: `TileLayout.owners`, then the swizzle of each.

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from ..algebra import binary as _binary
-from ..algebra import injective as _injective
 from ..algebra import residues as _residues
-from ..algebra import swizzled_equal as _swizzled_equal
+from ..algebra import swizzled_copies as _swizzled_copies
 from ..algebra import swizzled_tile as _swizzled_tile
 from ..algebra import tile as _tile
 from ..algebra import unswizzle as _unswizzle
-from ..algebra.equivalent import in_shape
-from ..algebra.group import check_size, find
+from ..algebra.group import find
 from ..algebra.integers import quotient
 from ..errors import LayoutError
+from ..explain import Explained
 from ..layout import TileLayout
-from ..parts import M, as_extent, as_shape
-from ..questions import Answer
+from ..parts import M, as_extent, as_shape, nonzero
 from ..spec import Spec, parse
 from ..swizzle import Swizzle, XorMap, smallest_map, smallest_on
-from .base import Swizzled, parts_of
+from .base import parts_of
+from .questions import SwizzledQuestions
 from .text import read
 
 TYPE_CHECKING = False
@@ -26,13 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ..axis import Axis
     from ..parts import Integer, Parts
 
 _set = object.__setattr__
 
 
-class SwizzledLayout(Swizzled):
+class SwizzledLayout(SwizzledQuestions, Explained):
     """Where each element lives when a tile layout's coordinate on `m` goes through a swizzle.
 
     ``SwizzledLayout(S[8, 64], Swizzle(3, 3, 3))``
@@ -119,7 +117,7 @@ class SwizzledLayout(Swizzled):
             plain = _unswizzle.unswizzled(parts_of(inner), swizzle.apply, swizzle.width, "canonicalize")
         except LayoutError:  # not known to be plain: the swizzled form is right all the same
             plain = None
-        return _made(inner, swizzle) if plain is None else _layout(plain).canonicalize(scope)
+        return _made(inner, swizzle) if plain is None else _layout(plain, self._layout).canonicalize(scope)
 
     def as_tile_layout(self) -> TileLayout:
         """The tile layout with the same owners at every flat index, if there is one.
@@ -139,7 +137,7 @@ class SwizzledLayout(Swizzled):
                 f"{self}: two digits of the index meet in one bit, and no tile layout has these values",
                 "slice until the bits that the swizzle reads are constant",
             )
-        return _layout(found).canonicalize()
+        return _layout(found, self._layout).canonicalize()
 
     def _least_swizzle(self, operation: str) -> XorMap:
         """The smallest swizzle with the same values here, the swizzle itself where that isn't known."""
@@ -147,18 +145,32 @@ class SwizzledLayout(Swizzled):
             reached = _residues.reached_basis(self._parts(), self._swizzle.width, operation)
         except LayoutError:
             return self._swizzle
-        return smallest_on(self._swizzle, reached)
+        least = smallest_on(self._swizzle, reached)
+        return Swizzle(0, 0, 0) if not least.is_identity() and self._only_copies_trade_places() else least
 
-    def group(self, shape: Sequence[Any] | int) -> tuple[SwizzledLayout, tuple[int, ...]]:
+    def _only_copies_trade_places(self) -> bool:
+        """Whether the swizzle leaves every element's set of places alone, and only moves its copies among them."""
+        if not any(it[2] is M for it in self._layout.replica):
+            return False
+        try:
+            return bool(self.equivalent(self._layout))
+        except LayoutError:
+            return False
+
+    def group(
+        self, shape: Sequence[Any] | int, *, assuming: Any = None
+    ) -> tuple[SwizzledLayout, tuple[int, ...]]:
         """The same function with iters split at the dimensions of `shape`, and the separators: see `TileLayout.group`.
 
         >>> SwizzledLayout(S[512], Swizzle(3, 3, 3)).group((8, 64))
         (SwizzledLayout(S[(8, 64):(64, 1)], Swizzle(3, 3, 3)), (0, 1, 2))
         """
-        grouped, seps = self._layout.group(shape)
+        grouped, seps = self._layout.group(shape, assuming=assuming)
         return _made(grouped, self._swizzle), seps
 
-    def slice(self, shape: Sequence[Any] | int, region: Sequence[Any]) -> SwizzledLayout:
+    def slice(
+        self, shape: Sequence[Any] | int, region: Sequence[Any], *, assuming: Any = None
+    ) -> SwizzledLayout:
         """The layout of a box: `region` gives (begin, end) or (begin, end, step) per dimension of `shape`, half open.
 
         At every coordinate of the box the result has the owners of ``begin + step * coordinate``.  Where the box begins
@@ -172,7 +184,7 @@ class SwizzledLayout(Swizzled):
 
         Errors: those of `TileLayout.slice`.
         """
-        return _made(self._layout.slice(shape, region), self._swizzle)
+        return _made(self._layout.slice(shape, region, assuming=assuming), self._swizzle)
 
     def split_offset(self) -> tuple[Integer, SwizzledLayout]:
         """The offset on `m` that commutes with the swizzle, and the rest: a base address and what is swizzled.
@@ -191,7 +203,9 @@ class SwizzledLayout(Swizzled):
             left = 0
         else:
             raise LayoutError("split_offset", f"offset {start} is not known to be a multiple of {block}")
-        return start - left, _made(_layout((shard, replica, {**offset, M: left})), self._swizzle)
+        return start - left, _made(
+            _layout((shard, replica, {**offset, M: left}), self._layout), self._swizzle
+        )
 
     def tile(
         self, outer: TileLayout, outer_shape: Sequence[Any] | int, inner_shape: Sequence[Any] | int
@@ -210,7 +224,7 @@ class SwizzledLayout(Swizzled):
         if not isinstance(outer, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             raise LayoutError("tile", f"outer must be a TileLayout, got {type(outer).__name__}")
         return self._tiled(
-            parts_of(outer), as_shape(outer_shape, "tile"), as_shape(inner_shape, "tile"), "tile"
+            parts_of(outer), as_shape(outer_shape, "tile"), as_shape(inner_shape, "tile"), "tile", (outer,)
         )
 
     def tile_to(self, to_shape: Sequence[Any] | int, current_shape: Sequence[Any] | int) -> SwizzledLayout:
@@ -227,8 +241,14 @@ class SwizzledLayout(Swizzled):
         return self._tiled((_tile.row_major(counts), (), {}), counts, current, "tile_to")
 
     def _tiled(
-        self, outer: Parts, outer_shape: tuple[Integer, ...], inner_shape: tuple[Integer, ...], operation: str
+        self,
+        outer: Parts,
+        outer_shape: tuple[Integer, ...],
+        inner_shape: tuple[Integer, ...],
+        operation: str,
+        placing: tuple[TileLayout, ...] = (),
     ) -> SwizzledLayout:
+        rests = self._layout, *placing
         inner = self._parts()
         span = self.span()
         scale = {**_tile.spans(inner[0], inner[1], operation), M: span}
@@ -240,11 +260,17 @@ class SwizzledLayout(Swizzled):
             move = _swizzled_tile.torn(inner, moved, swizzle.apply, swizzle.width, operation)
         if move is None:
             shapes = outer_shape, inner_shape
-            return _made(_layout(_swizzled_tile.interleaved(inner, moved, shapes, operation)), swizzle)
+            return _made(
+                _layout(_swizzled_tile.interleaved(inner, moved, shapes, operation), *rests), swizzle
+            )
         plain = self.canonicalize()
         if isinstance(plain, TileLayout) and find(plain.shard, inner_shape, operation) is not None:
             copies = _tile.tile(parts_of(plain), outer, outer_shape, inner_shape, operation)
-            return _made(_layout(copies), Swizzle(0, 0, 0))
+            return _made(_layout(copies, *rests), Swizzle(0, 0, 0))
+        maps = self._swizzle.apply, self._swizzle.inverse().apply
+        found = _swizzled_copies.copied(inner, moved, (outer_shape, inner_shape), maps, operation)
+        if found is not None:
+            return _made(_layout(found, *rests), self._swizzle)
         raise LayoutError(
             operation,
             f"copies of {self} span {span} places, and a copy that lies {move} away is not swizzled like the first: "
@@ -268,7 +294,7 @@ class SwizzledLayout(Swizzled):
         """
         return _made(self._layout.permute_by_groups(seps, perm), self._swizzle)
 
-    def pack(self, num: Any) -> SwizzledLayout:
+    def pack(self, num: Any, *, assuming: Any = None) -> SwizzledLayout:
         """`num` neighbors on `m` become one wider element; the swizzle counts in the wider ones too.
 
         Post-condition: ``g(i) = f(i*num) / num`` on `m`, where ``f(i*num + j) = f(i*num) + j`` for ``0 <= j < num``.
@@ -279,9 +305,9 @@ class SwizzledLayout(Swizzled):
         Errors: LayoutError where the swizzle tears the elements apart, where `num` is no power of two and the swizzle
         moves anything, and as `TileLayout.pack`.
         """
-        return self._rescaled(num, "pack")
+        return self._rescaled(num, "pack", assuming)
 
-    def unpack(self, num: Any) -> SwizzledLayout:
+    def unpack(self, num: Any, *, assuming: Any = None) -> SwizzledLayout:
         """Each element becomes `num` narrower neighbors on `m`; the swizzle counts in the narrower ones too.
 
         Post-condition: ``g(i*num + j) = f(i)*num + j`` on `m`.
@@ -291,15 +317,16 @@ class SwizzledLayout(Swizzled):
 
         Errors: LayoutError where `num` is no power of two and the swizzle moves anything, and as `TileLayout.unpack`.
         """
-        return self._rescaled(num, "unpack")
+        return self._rescaled(num, "unpack", assuming)
 
-    def _rescaled(self, num: Any, operation: str) -> SwizzledLayout:
+    def _rescaled(self, num: Any, operation: str, assuming: Any) -> SwizzledLayout:
         count = as_extent(num, operation, "num")
-        layout = self._layout.pack(count) if operation == "pack" else self._layout.unpack(count)
+        rescale = self._layout.pack if operation == "pack" else self._layout.unpack
+        layout = rescale(count, assuming=assuming)
         if type(count) is int and not count & count - 1:
             places = count.bit_length() - 1
             moved = self._swizzle.moved(-places if operation == "pack" else places)
-            return _made(layout, self._packed_swizzle(places) if moved is None else moved)
+            return _made(layout, self._packed_swizzle(places, operation) if moved is None else moved)
         if not self._least_swizzle(operation).is_identity():
             raise LayoutError(
                 operation,
@@ -308,10 +335,12 @@ class SwizzledLayout(Swizzled):
             )
         return _made(layout, Swizzle(0, 0, 0))
 
-    def _packed_swizzle(self, places: int) -> XorMap:
+    def _packed_swizzle(self, places: int, operation: str) -> XorMap:
         """What the swizzle does to elements of ``2**places``, the values being whole runs of so many."""
+        if self._only_copies_trade_places():
+            return Swizzle(0, 0, 0)
         apply = self._swizzle.apply
-        reached = _residues.reached_basis(self._parts(), self._swizzle.width, "pack")
+        reached = _residues.reached_basis(self._parts(), self._swizzle.width, operation)
         torn = [v for v in reached if (v ^ apply(v)) & (1 << places) - 1]
         torn += [1 << i for i in range(places) if apply(1 << i) != 1 << i]
         if torn:
@@ -323,6 +352,16 @@ class SwizzledLayout(Swizzled):
         span = _binary.basis([v >> places for v in reached], self._swizzle.width)
         return smallest_map(span, [apply(v << places) >> places for v in span])
 
+    def compose(self, other: TileLayout, *, assuming: Any = None) -> SwizzledLayout:
+        """The layout ``i -> self(other(i))``: `TileLayout.compose`, and then the swizzle.
+
+        >>> print(SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).compose(TileLayout(S[(64, 8) : (1, 64)])))
+        Swizzle(3, 3, 3) o S[(64, 8):(1, 64)]
+
+        Errors: those of `TileLayout.compose`.
+        """
+        return _made(self._layout.compose(other, assuming=assuming), self._swizzle)
+
     def storage(self) -> SwizzledLayout:
         """The memory part: iters and offsets on memory axes only, as one holder sees its elements.
 
@@ -330,95 +369,6 @@ class SwizzledLayout(Swizzled):
         SwizzledLayout(S[64:1] + 64, Swizzle(3, 3, 3))
         """
         return _made(self._layout.storage(), self._swizzle)
-
-    # --- questions ------------------------------------------------------------------------------
-
-    def equivalent(
-        self, other: TileLayout | SwizzledLayout, shape: Sequence[Any] | int | None = None
-    ) -> Answer:
-        """Whether `other` is the same function: the same set of owners at every index, offsets included.
-
-        Witness: a flat index at which the owners differ, or its coordinate in `shape`, which must have the size of
-        both.  Without a shape, layouts of different sizes differ at the first index that only one of them has.
-        Errors: Undecided where neither arithmetic nor a list of 2**16 places tells; LayoutError where symbols decide.
-
-        >>> tile = SwizzledLayout(S[8, 64], Swizzle(3, 3, 3))
-        >>> tile.equivalent(TileLayout(S[8, 64]), shape=(8, 64))
-        no, see (1, 0)
-        >>> tile.equivalent(SwizzledLayout(S[8, 64], Swizzle(3, 3, 4)))
-        no, see 64
-        >>> SwizzledLayout(S[4:2], Swizzle(1, 0, 1)).equivalent(TileLayout(S[(2, 2) : (4, 3)]))
-        yes
-        """
-        if isinstance(other, SwizzledLayout):
-            there, back = other._layout, other._swizzle.inverse()
-        elif isinstance(other, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
-            there, back = other, Swizzle(0, 0, 0)
-        else:
-            raise LayoutError("equivalent", f"other must be a layout, got {type(other).__name__} {other!r}")
-        one, two = self._parts(), parts_of(there)
-        dims = None if shape is None else as_shape(shape, "equivalent")
-        if dims is not None:
-            check_size(one[0], dims, "equivalent")
-            check_size(two[0], dims, "equivalent")
-        between = back.compose(self._swizzle)
-        flat = _swizzled_equal.swizzled_difference(one, two, between.apply, between.width, "equivalent")
-        if flat is None:
-            return Answer(True)
-        return Answer(False, flat if dims is None else in_shape(flat, dims) if dims else ())
-
-    def is_injective(self) -> Answer:
-        """Whether no place holds two elements: as for the tile layout, since a swizzle is a bijection.
-
-        Witness: two flat indices, the smaller first, that have a place in common.
-        Errors: those of `TileLayout.is_injective`.
-
-        >>> SwizzledLayout(S[(2, 64) : (32, 1)], Swizzle(3, 3, 3)).is_injective()
-        no, see (32, 64)
-        """
-        return self._layout.is_injective()
-
-    def is_surjective(self) -> Answer:
-        """Whether every place of the box that the layout spans is held: on each axis, from its least to its greatest
-        coordinate, swizzled.
-
-        Witness: a mapping axis -> coordinate inside the box that no element has.
-        Errors: LayoutError where symbols decide; Undecided for a swizzle of many bits on layouts with many gaps.
-
-        >>> SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_surjective()
-        yes
-        >>> SwizzledLayout(S[100], Swizzle(3, 0, 3)).is_surjective()
-        no, see {m: 96}
-        """
-        place = self._gap("is_surjective")
-        return Answer(True) if place is None else Answer(False, place)
-
-    def is_bijective(self) -> Answer:
-        """Whether every place of the spanned box holds exactly one element: injective and surjective.
-
-        Witness: that of the question that fails, `is_injective` first.
-
-        >>> SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).is_bijective()
-        yes
-        """
-        found = self.is_injective()
-        return self.is_surjective() if found else found
-
-    def _gap(self, operation: str) -> dict[Axis, Integer] | None:
-        shard, replica, offset = self._parts()
-        width = self._swizzle.width
-        if not width:
-            return _injective.gap(shard, replica, offset, operation)
-        rest = [tuple([it for it in x if it[2] is not M]) for x in (shard, replica)]
-        still = {a: v for a, v in offset.items() if a is not M}
-        base, digits, _ = _residues.memory_digits(self._parts(), None, operation)
-        missing = _residues.mapped_gap(self._swizzle.apply, width, base, digits, operation)
-        place = _injective.gap(rest[0], rest[1], still, operation)
-        if place is None and missing is None:
-            return None
-        if place is None:
-            place = {a: self._layout.apply(0).get(a, 0) for a in still}
-        return {**place, M: self._swizzle.apply(base) if missing is None else missing}
 
 
 def _made(layout: TileLayout, swizzle: XorMap) -> SwizzledLayout:
@@ -430,5 +380,10 @@ def _made(layout: TileLayout, swizzle: XorMap) -> SwizzledLayout:
     return self
 
 
-def _layout(parts: Parts) -> TileLayout:
-    return TileLayout.from_iters(*parts)
+def _layout(parts: Parts, *sources: TileLayout) -> TileLayout:
+    """A tile layout that rests on the conditions of those that it comes from."""
+    conditions = tuple(dict.fromkeys([c for x in sources for c in x.conditions]))
+    if not conditions:
+        return TileLayout.from_iters(*parts)
+    shard, replica = (tuple([(it[0], it[1], it[2]) for it in iters]) for iters in parts[:2])
+    return TileLayout._resting((shard, replica, nonzero(parts[2])), conditions)  # pyright: ignore[reportPrivateUsage]
