@@ -14,7 +14,6 @@ What is known of TVM 0.27 (layouts on m, positive strides, an offset, no replica
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,45 +25,19 @@ import pytest
 from property_tests.algebra import reference, swizzling
 from property_tests.oracles import sampling
 from property_tests.oracles.test_tvm_layouts import attempt
-from property_tests.oracles.tvm_client import Answer, Question, Tvm, as_data, as_layout
+from property_tests.oracles.tvm_client import SWIZZLE_SERVER, Tvm, data_of, layout_of
 from tilelayout import LayoutError, S, Swizzle, SwizzledLayout, TileLayout
 
 pytestmark = pytest.mark.slow
 
-SERVER = Path(__file__).with_name("tvm_swizzle_server.py")
 CASES = 3000
 
 
-class SwizzlingTvm(Tvm):
-    """The same with the server that knows swizzles."""
-
-    def _exchange(self, batch: list[Question]) -> list[Answer] | None:
-        if self.process is None:
-            self.process = subprocess.Popen(
-                [self.python, SERVER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-        return super()._exchange(batch)
-
-
 @pytest.fixture(scope="module")
-def tvm(tvm_python: Path) -> Iterator[SwizzlingTvm]:
-    peer = SwizzlingTvm(tvm_python)
+def tvm(tvm_python: Path) -> Iterator[Tvm]:
+    peer = Tvm(tvm_python, SWIZZLE_SERVER)
     yield peer
     peer.close()
-
-
-def data_of(layout: SwizzledLayout) -> dict[str, Any]:
-    f = layout.swizzle
-    return {**as_data(layout.layout), "swizzle": [f.base, f.bits, abs(f.shift), f.shift >= 0]}
-
-
-def layout_of(data: dict[str, Any]) -> SwizzledLayout:
-    base, bits, shift, inner = data["swizzle"]
-    return SwizzledLayout(as_layout(data), Swizzle(bits, base, shift if inner else -shift))
 
 
 def sample(seed: int, count: int = CASES) -> tuple[Random, list[SwizzledLayout]]:

@@ -1,20 +1,15 @@
-"""The other end of tvm_server: one process a session, questions in batches, a new process after a crash."""
+"""TVM as a peer, and layouts in the words of its servers."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
-from tilelayout import TileLayout
+from property_tests.oracles.client import Peer
+from tilelayout import Swizzle, SwizzledLayout, TileLayout
 
 SERVER = Path(__file__).with_name("tvm_server.py")
-BATCH = 200
-
-Question = dict[str, Any]
-Answer = dict[str, Any]
+SWIZZLE_SERVER = Path(__file__).with_name("tvm_swizzle_server.py")
 
 
 def as_data(layout: TileLayout) -> dict[str, Any]:
@@ -29,51 +24,19 @@ def as_layout(data: dict[str, Any]) -> TileLayout:
     )
 
 
-class Tvm:
-    """Asks TVM.  An answer is ``{"is": value}``, ``{"refused": message}`` or ``{"crashed": True}``."""
+class Tvm(Peer):
+    """Asks TVM about tile layouts."""
 
-    def __init__(self, python: Path) -> None:
-        self.python = python
-        self.process: subprocess.Popen[str] | None = None
+    def __init__(self, python: Path, server: Path = SERVER) -> None:
+        super().__init__(python, server)
 
-    def ask(self, questions: list[Question]) -> list[Answer]:
-        found: list[Answer] = []
-        for at in range(0, len(questions), BATCH):
-            batch = questions[at : at + BATCH]
-            answers = self._exchange(batch)
-            if answers is None:  # one of them has killed the process: which one?
-                answers = [(self._exchange([question]) or [{"crashed": True}])[0] for question in batch]
-            found += answers
-        return found
 
-    def _exchange(self, batch: list[Question]) -> list[Answer] | None:
-        if self.process is None:
-            self.process = subprocess.Popen(
-                [self.python, SERVER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-        process = self.process
-        assert process.stdin
-        assert process.stdout
-        try:
-            process.stdin.write(json.dumps(batch) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            self.close()
-            return None
-        return json.loads(line)
+def data_of(layout: SwizzledLayout) -> dict[str, Any]:
+    """A swizzled layout in the words of the server that knows them."""
+    f = layout.swizzle
+    return {**as_data(layout.layout), "swizzle": [f.base, f.bits, abs(f.shift), f.shift >= 0]}
 
-    def close(self) -> None:
-        process, self.process = self.process, None
-        if process is not None:
-            for stream in (process.stdin, process.stdout):
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
-            process.kill()
-            process.wait()
+
+def layout_of(data: dict[str, Any]) -> SwizzledLayout:
+    base, bits, shift, inner = data["swizzle"]
+    return SwizzledLayout(as_layout(data), Swizzle(bits, base, shift if inner else -shift))

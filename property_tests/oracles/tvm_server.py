@@ -90,6 +90,11 @@ def recover(layout, name, whole, shape, part_shape):
     return write(getattr(layout, name)(read(whole), shape, part_shape))
 
 
+def is_injective(layout):
+    """TVM's nearest question."""
+    return bool(layout.verify_well_formed())
+
+
 def permute_dims(layout, perm):
     return write(layout.permute_dims(perm))
 
@@ -121,8 +126,8 @@ def version(layout):
 KNOWN = {
     f.__name__.rstrip("_"): f
     for f in (
-        table, canonicalize, group, group_many, slice_, tile, tile_to, direct_sum, broadcast, recover, permute_dims,
-        permute_by_groups, pack, unpack, measure, text, version,
+        table, canonicalize, group, group_many, slice_, tile, tile_to, direct_sum, broadcast, recover, is_injective,
+        permute_dims, permute_by_groups, pack, unpack, measure, text, version,
     )
 }  # fmt: skip
 
