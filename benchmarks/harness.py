@@ -83,8 +83,12 @@ def headline(found: Result) -> str:
 
 def columns(found: Result) -> tuple[list[str], list[list[str]]]:
     """Heads and cells of a result's table; columns that no row fills are left out."""
-    keys = list(dict.fromkeys(key for row in found["rows"] for key in row))
-    heads = [f"{key}, {found['unit']}" if key in ("ours", "tvm") else key for key in keys]
+    libraries: list[str] = found.get("libraries", ["ours", "tvm"])
+    given = list(dict.fromkeys(key for row in found["rows"] for key in row))
+    first = [key for key in given[:1] if key not in libraries]
+    keys = [*first, *[key for key in libraries if key in given]]
+    keys += [key for key in given if key not in keys]
+    heads = [f"{key}, {found['unit']}" if key in libraries else key for key in keys]
     return heads, [[cell(row.get(key)) for key in keys] for row in found["rows"]]
 
 

@@ -19,10 +19,10 @@ METHOD = (
 
 def main() -> None:
     options = arguments(__doc__, rounds=10).parse_args()
-    with workers("lowering") as (ours, tvm):
-        check_answers(ours, tvm)
-        rows = compare(ours, tvm, options.rounds, {}, unit=1e-3)
-        versions = dict(w.version.split() for w in (ours, tvm) if w is not None)
+    with workers("lowering", ["tvm"]) as (ours, peers):
+        check_answers(ours, peers)
+        rows = compare(ours, peers, options.rounds, unit=1e-3)
+        versions = dict(w.version.split() for w in (ours, *peers))
     for row in rows:
         if row["operation"] in GOALS:
             row["goal, ms"] = GOALS[row["operation"]]

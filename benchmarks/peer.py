@@ -1,4 +1,4 @@
-"""The driver's side of `worker`: processes that take turns, and the comparison of two libraries."""
+"""The driver's side of `worker`: processes that take turns, and the comparison of ours with others."""
 
 from __future__ import annotations
 
@@ -6,16 +6,29 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from .harness import ROOT, median
 
+OURS = "ours"
+
+PATIENCE = 4.0
+"""Seconds that a row may take in all; then it is done, but not before so many rounds:"""
+ROUNDS_AT_LEAST = 5
+
 
 class Worker:
-    """A process that measures one library; see `worker`."""
+    """A process that measures one library; see `worker`.
+
+    Attributes:
+        library: how the tables call it.
+        absent: why it can't be measured here, or None.
+        version, python, rows: of the library, of the interpreter, and what it has; empty where it is absent.
+    """
 
     def __init__(self, python: Path | str, library: str, suite: str) -> None:
         # A script, not -m: TVM's parser inspects its callers, and the frames of -m would cost it half as much again.
@@ -25,9 +38,11 @@ class Worker:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         hello = self._read()
-        self.version: str = hello["version"]
-        self.rows: list[str] = hello["rows"]
-        self.python: str = hello["python"]
+        self.library = library
+        self.absent: str | None = hello.get("absent")
+        self.version: str = hello.get("version", "")
+        self.rows: list[str] = hello.get("rows", [])
+        self.python: str = hello.get("python", "")
 
     def answer(self, row: str) -> Any:
         return self._ask("answer", row)
@@ -56,72 +71,92 @@ class Worker:
         return json.loads(line)
 
 
-def tvm_python() -> Path | None:
-    """The interpreter that has apache-tvm: TILELAYOUT_TVM_PYTHON, or that of .venv-oracles; None without one."""
-    named = os.environ.get("TILELAYOUT_TVM_PYTHON")
-    python = Path(named) if named else ROOT / ".venv-oracles" / "bin" / "python"
+def peers_python() -> Path | None:
+    """The interpreter that has the other libraries; None without one.
+
+    TILELAYOUT_ORACLES_PYTHON names it, TILELAYOUT_TVM_PYTHON where that isn't set; otherwise it is that of
+    .venv-oracles.
+    """
+    for variable in ("TILELAYOUT_ORACLES_PYTHON", "TILELAYOUT_TVM_PYTHON"):
+        named = os.environ.get(variable)
+        if named:
+            if Path(named).is_file():
+                return Path(named)
+            raise SystemExit(f"{variable} names {named}, which does not exist")
+    python = ROOT / ".venv-oracles" / "bin" / "python"
     if python.is_file():
         return python
-    if named:
-        raise SystemExit(f"TILELAYOUT_TVM_PYTHON names {named}, which does not exist")
-    print(
-        "no apache-tvm (`make bench` installs it into .venv-oracles): measuring ours alone\n", file=sys.stderr
-    )
+    print("no peers (`make bench` installs them into .venv-oracles): measuring ours alone\n", file=sys.stderr)
     return None
 
 
 @contextmanager
-def workers(suite: str) -> Iterator[tuple[Worker, Worker | None]]:
-    """Ours and, where it can be had, TVM's."""
-    python = tvm_python()
-    ours = Worker(sys.executable, "ours", suite)
-    tvm = None if python is None else Worker(python, "tvm", suite)
-    if tvm is not None and tvm.python != ours.python:
-        print(f"ours runs on Python {ours.python}, TVM on {tvm.python}: the ratios mix both", file=sys.stderr)
-    try:
-        yield ours, tvm
-    finally:
-        ours.close()
-        if tvm is not None:
-            tvm.close()
-
-
-def check_answers(ours: Worker, tvm: Worker | None) -> None:
-    """What is compared is the same thing: both libraries give the same answers."""
-    for row in ours.rows:
-        if tvm is not None and row in tvm.rows:
-            mine, theirs = ours.answer(row), tvm.answer(row)
-            if mine != theirs:
-                raise SystemExit(f"{row}: the libraries differ, ours answers\n{mine}\nand TVM\n{theirs}")
-
-
-def compare(
-    ours: Worker, tvm: Worker | None, rounds: int, goals: Mapping[str, float], unit: float
-) -> list[dict[str, Any]]:
-    """Time every row of both, taking turns, and take the best round of each.
-
-    `goals` are the ratios to reach; `unit` is what times are counted in, in seconds.  `ratio` is of the best rounds,
-    `ratio, middle` the median of the rounds' own ratios: where the two differ, the machine was not quiet.
-    """
-    times: dict[str, list[tuple[float, float | None]]] = {row: [] for row in ours.rows}
-    for _ in range(rounds):
-        for row, found in times.items():
-            found.append(
-                (ours.seconds(row), tvm.seconds(row) if tvm is not None and row in tvm.rows else None)
+def workers(suite: str, libraries: Sequence[str]) -> Iterator[tuple[Worker, list[Worker]]]:
+    """Ours, and those of `libraries` that can be had; why one can't is said on stderr."""
+    python = peers_python()
+    ours = Worker(sys.executable, OURS, suite)
+    started = [] if python is None else [Worker(python, library, suite) for library in libraries]
+    for worker in started:
+        if worker.absent is not None:
+            print(f"without {worker.library}: {worker.absent}", file=sys.stderr)
+        elif worker.python != ours.python:
+            print(
+                f"ours runs on Python {ours.python}, {worker.library} on {worker.python}: the ratios mix both",
+                file=sys.stderr,
             )
-    out: list[dict[str, Any]] = []
-    for row, found in times.items():
-        mine = min(a for a, _ in found)
-        line: dict[str, Any] = {"operation": row, "ours": mine / unit}
-        pairs = [(a, b) for a, b in found if b is not None]
-        if pairs:
-            theirs = min(b for _, b in pairs)
-            line |= {
-                "tvm": theirs / unit,
-                "ratio": mine / theirs,
-                "ratio, middle": median([a / b for a, b in pairs]),
-            }
-            if row in goals:
-                line["goal"] = goals[row]
-        out.append(line)
+    try:
+        yield ours, [worker for worker in started if worker.absent is None]
+    finally:
+        for worker in (ours, *started):
+            worker.close()
+
+
+def check_answers(ours: Worker, peers: Sequence[Worker]) -> None:
+    """What is compared is the same thing: all libraries give the same answers."""
+    for peer in peers:
+        for row in peer.rows:
+            if row not in ours.rows:
+                raise SystemExit(f"{peer.library} has a row that ours lacks: {row}")
+            mine, theirs = ours.answer(row), peer.answer(row)
+            if mine != theirs:
+                raise SystemExit(
+                    f"{row}: the libraries differ, ours answers\n{mine}\nand {peer.library}\n{theirs}"
+                )
+
+
+def compare(ours: Worker, peers: Sequence[Worker], rounds: int, unit: float) -> list[dict[str, Any]]:
+    """Time every row of all libraries, taking turns, and take the best round of each.
+
+    `unit` is what times are counted in, in seconds.  A line has the times of all, ``best peer`` where there are
+    several, ``ratio`` of ours to that one (best round over best round) and ``ratio, middle``, the median of the
+    rounds' own ratios: where the two differ, the machine was not quiet.
+    """
+    times: dict[str, dict[str, list[float]]] = {
+        row: {worker.library: [] for worker in (ours, *peers) if row in worker.rows} for row in ours.rows
+    }
+    left = dict.fromkeys(times, PATIENCE)
+    for done in range(rounds):
+        for row, found in times.items():
+            if done >= ROUNDS_AT_LEAST and left[row] < 0:
+                continue
+            begin = perf_counter()
+            for worker in (ours, *peers):
+                if worker.library in found:
+                    found[worker.library].append(worker.seconds(row))
+            left[row] -= perf_counter() - begin
+    several = len(peers) > 1
+    return [line(row, found, unit, several) for row, found in times.items()]
+
+
+def line(row: str, found: dict[str, list[float]], unit: float, several: bool) -> dict[str, Any]:
+    """A line of the table from all rounds of a row: library -> seconds, round by round."""
+    least = {library: min(spent) for library, spent in found.items()}
+    out: dict[str, Any] = {"operation": row} | {library: spent / unit for library, spent in least.items()}
+    others = {library: spent for library, spent in least.items() if library != OURS}
+    if others:
+        best = min(others, key=lambda library: others[library])
+        if several:
+            out["best peer"] = best
+        out["ratio"] = least[OURS] / least[best]
+        out["ratio, middle"] = median([a / b for a, b in zip(found[OURS], found[best], strict=True)])
     return out
