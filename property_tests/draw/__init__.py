@@ -1,0 +1,1 @@
+"""Pictures: their data against evaluation, and the forms that they take."""
