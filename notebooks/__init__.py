@@ -1,0 +1,1 @@
+"""The notebooks that teach, and what keeps their stored outputs true (`session`, `refresh`)."""
