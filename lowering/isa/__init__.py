@@ -4,18 +4,24 @@ A record's meaning is a Python function on the registers of all lanes, written f
 layout; the reference machine executes it.  Layouts, tiles and programs may not enter.
 """
 
-from .memory import LOAD_PAIR, LOAD_WORD, STORE_WORD
-from .mma import MMA_INSTRUCTIONS, MmaInstruction
-from .move import COPY, ZERO_F32
-from .record import Instruction, Operand
+from .memory import GATHER, LOAD_PAIR, LOAD_WORD, SCATTER, STORE_WORD
+from .mma import DENSE, MMA_INSTRUCTIONS, BlockScale, MmaInstruction
+from .move import COPY, ZERO, ZERO_F32
+from .record import Emulated, Instruction, Operand
 
 __all__ = [
     "COPY",
+    "DENSE",
+    "GATHER",
     "LOAD_PAIR",
     "LOAD_WORD",
     "MMA_INSTRUCTIONS",
+    "SCATTER",
     "STORE_WORD",
+    "ZERO",
     "ZERO_F32",
+    "BlockScale",
+    "Emulated",
     "Instruction",
     "MmaInstruction",
     "Operand",

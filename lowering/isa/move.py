@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from .record import Instruction, Operand
+from .record import Instruction, Kind, Operand
 
 
-def _zero(values: Mapping[str, Any]) -> dict[str, Any]:
-    import numpy as np
+def _zero(kind: Kind) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    def zero(values: Mapping[str, Any]) -> dict[str, Any]:
+        import numpy as np
 
-    warps, lanes = values["lanes"]
-    return {"d": np.zeros((warps, lanes, 1), np.uint32)}
+        warps, lanes = values["lanes"]
+        return {"d": np.zeros((warps, lanes, 2 if kind == "f64" else 1), np.uint32)}
+
+    return zero
 
 
 def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,10 +23,24 @@ def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _MOV = "Data Movement and Conversion Instructions: mov"
+_NOTHING: dict[Kind, str] = {"f32": "0f00000000", "f64": "0d0000000000000000", "b32": "0"}
 
-ZERO_F32 = Instruction(
-    "zero.f32", "mov.f32 {d}, 0f00000000;", (Operand("d", 1, "f32", "write"),), 75, (6, 3), _MOV, _zero
-)
+ZERO = {
+    kind: Instruction(
+        f"zero.{kind}",
+        f"mov.{kind} {{d}}, {nothing};",
+        (Operand("d", 1, kind, "write"),),
+        75,
+        (6, 3),
+        _MOV,
+        _zero(kind),
+    )
+    for kind, nothing in _NOTHING.items()
+}
+"""All bits 0, by register class."""
+
+ZERO_F32 = ZERO["f32"]
+
 COPY = {
     kind: Instruction(
         f"copy.{kind}",
@@ -34,5 +51,5 @@ COPY = {
         _MOV,
         _copy,
     )
-    for kind in ("f32", "b32")
+    for kind in _NOTHING
 }

@@ -1,4 +1,4 @@
-"""What an instruction record is."""
+"""What an instruction record is: text, operands, who has it, and what it computes, in one place."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..target import TARGETS, Target
+
 Access = Literal["read", "write", "update"]
-Kind = Literal["f32", "b32", "address"]
+Kind = Literal["f32", "f64", "b32", "address", "shared"]
 
 
 @dataclass(frozen=True)
@@ -16,8 +18,9 @@ class Operand:
 
     Attributes:
         name: its name in the template.
-        count: 32-bit registers per lane; more than one is a brace-enclosed vector.  An address counts one.
-        kind: the register class, or "address" for a place in global memory.
+        count: registers per lane; more than one is a brace-enclosed vector.  An address counts one.
+        kind: the register class; "address" for a place in global memory (64 bits), "shared" for one in shared memory
+            (32 bits).
         access: "read", "write", or "update" (read and written in place).
     """
 
@@ -34,6 +37,28 @@ class Operand:
     def reads(self) -> bool:
         return self.access != "write"
 
+    @property
+    def words(self) -> int:
+        """32-bit words per lane: an f64 register is two, the low one first.  0 for an address."""
+        return self.count * {"f64": 2, "address": 0, "shared": 0}.get(self.kind, 1)
+
+
+@dataclass(frozen=True)
+class Emulated:
+    """Architectures on which an instruction is not one of the tensor cores' own.
+
+    Attributes:
+        first, last: the compute capabilities it holds for, both included; `last` None: all that follow.
+        how: what the assembler makes of it there.
+    """
+
+    first: int
+    last: int | None
+    how: str
+
+    def on(self, sm: int) -> bool:
+        return self.first <= sm and (self.last is None or sm <= self.last)
+
 
 @dataclass(frozen=True)
 class Instruction:
@@ -46,10 +71,14 @@ class Instruction:
         sm: the first compute capability that has it (major * 10 + minor).
         ptx: the first PTX ISA version that has it.
         section: where the PTX ISA defines it.
-        meaning: ``meaning(values) -> written``: operand name -> uint32 array ``[warps, lanes, count]`` in, the same for
-            every register operand that is written out.  An address operand comes as a `Place`.
+        meaning: ``meaning(values) -> written``: operand name -> uint32 array ``[warps, lanes, words]`` in (two words
+            for an f64 register, low one first), the same for every register operand that is written out.  An
+            address operand comes as a `Place`.  ``values`` may hold "numerics", the name of a model of rounding.
         effect: "none" for a function of its operands, "memory" if it reads or writes memory.
         collective: whether all lanes of the warp must execute it together (``.sync.aligned``).
+        specific: for an instruction that only architecture- or family-specific targets have (sm_90a, sm_120f): their
+            compute capabilities.  Empty: every target from `sm` on has it.
+        emulated: where it is assembled into something else than an instruction of its own.
     """
 
     name: str
@@ -61,6 +90,8 @@ class Instruction:
     meaning: Callable[[Mapping[str, Any]], dict[str, Any]] = field(compare=False, repr=False)
     effect: Literal["none", "memory"] = "none"
     collective: bool = False
+    specific: tuple[int, ...] = ()
+    emulated: tuple[Emulated, ...] = ()
 
     @property
     def mnemonic(self) -> str:
@@ -68,19 +99,65 @@ class Instruction:
         return self.name if self.template.startswith("{{") else self.template.split(" ", 1)[0]
 
     def text(self, registers: Mapping[str, list[str]]) -> str:
-        """The PTX statement with those register names, by operand."""
-        return self.template.format_map({o.name: _operand_text(o, registers[o.name]) for o in self.operands})
+        """The PTX statement with those register names, by operand.
+
+        An address operand of elements that share bytes has two: the place of the byte, and the element's lowest bit in
+        it, which the template calls ``{operand_bit}``.
+        """
+        names = {o.name: _operand_text(o, registers[o.name]) for o in self.operands}
+        bits = {
+            f"{o.name}_bit": registers[o.name][1] for o in self.operands if _has_bit(o, registers[o.name])
+        }
+        return self.template.format_map(names | bits)
+
+    def refusal(self, target: Target, version: tuple[int, int] | None = None) -> str:
+        """Why the target, or PTX of that version, does not have it; empty where it has.
+
+        Names the first architecture, or the version, that has it.
+        """
+        return gate_refusal(self.sm, self.ptx, self.specific, target, version)
+
+    def emulation(self, target: Target) -> str:
+        """What the assembler makes of it for the target; empty where it is an instruction of its own."""
+        return next((e.how for e in self.emulated if e.on(target.sm)), "")
+
+
+def gate_refusal(
+    sm: int,
+    ptx: tuple[int, int],
+    specific: tuple[int, ...],
+    target: Target,
+    version: tuple[int, int] | None = None,
+) -> str:
+    """Why a target, or PTX of a version, is not past this gate; empty where it is."""
+    if specific:
+        if target.sm not in specific or not target.specific:
+            names = [t.name for t in TARGETS.values() if t.sm in specific and t.specific]
+            return f"needs {', '.join(names)} (not plain or other architectures), the target is {target}"
+    elif sm > target.sm:
+        return f"needs sm_{sm} or newer, the target is {target}"
+    if version is not None and version < ptx:
+        return f"needs PTX {ptx[0]}.{ptx[1]} or newer, this is {version[0]}.{version[1]}"
+    return ""
+
+
+def _has_bit(operand: Operand, names: list[str]) -> bool:
+    return operand.kind == "address" and len(names) > 1
 
 
 def _operand_text(operand: Operand, names: list[str]) -> str:
-    if operand.kind == "address":
+    if operand.kind in ("address", "shared"):
         return names[0]
     return names[0] if operand.count == 1 and not operand.name.isupper() else "{" + ", ".join(names) + "}"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an address operand points, for every lane: elements ``flat[index[w, l]]`` of a buffer's bytes."""
+    """Where an address operand points, for every lane: elements ``flat[index[w, l]]`` of a buffer.
+
+    Where elements share bytes, `data` is bytes, and `bit` the element's lowest bit in its byte.
+    """
 
     data: Any  # flat array of the buffer's element type
     index: Any  # integer array [warps, lanes]
+    bit: Any = 0  # likewise

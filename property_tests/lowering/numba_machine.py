@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
-from property_tests.lowering.ptx_machine import PtxMachine
+from property_tests.lowering.ptx_machine import PtxMachine, parameters
 
 PER_ARRAY = 9  # of two dimensions: meminfo, parent, items, itemsize, data, shape, strides
 DATA, SHAPE, STRIDES = 4, 5, 7
@@ -20,7 +19,7 @@ def execute(ptx: str, arrays: Sequence[Any], views: Sequence[Any] | None = None)
     buffers = [None] * (PER_ARRAY * len(arrays))
     buffers[DATA::PER_ARRAY] = arrays
     machine = PtxMachine(ptx, buffers)
-    names = re.findall(r"\.param \.u64 (\w+)", ptx)
+    names = parameters(ptx)
     for i, x in enumerate(views or arrays):
         of_array = names[PER_ARRAY * i : PER_ARRAY * (i + 1)]
         machine.parameters.update(zip(of_array[SHAPE:STRIDES], x.shape, strict=True))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lowering.isa import MMA_INSTRUCTIONS
+from lowering.isa import DENSE
 
 FAR = 1 << 48  # between two buffers; more than any offset in a test
 
@@ -34,9 +34,21 @@ BINARY: dict[str, Callable[[int, int], int]] = {
 }
 
 
+def _permuted(both: int, selector: int) -> int:
+    """``prmt``: each nibble of the selector names a byte of eight; its top bit would ask for the byte's sign."""
+    nibbles = [selector >> 4 * i & 0xF for i in range(4)]
+    assert max(nibbles) < 8
+    return sum((both >> 8 * nibble & 0xFF) << 8 * i for i, nibble in enumerate(nibbles))
+
+
 def mma_operands(line: str) -> list[list[str]]:
     """The register names of each braced operand of an instruction."""
     return [[name.strip() for name in group.split(",")] for group in re.findall(r"{([^{}]*)}", line)]
+
+
+def parameters(ptx: str) -> list[str]:
+    """The names of the entry's 64-bit parameters; newer compilers say of pointers what they are aligned to."""
+    return re.findall(r"\.param \.[ub]64 (?:\.ptr (?:\.\w+ )*?\.align \d+ )?(\w+)", ptx)
 
 
 def statements(ptx: str) -> list[str]:
@@ -62,7 +74,7 @@ class PtxMachine:
         self.ptx = ptx
         self.arrays = [None if a is None else np.array(a) for a in arrays]
         self.bytes = [None if a is None else a.reshape(-1).view(np.uint8) for a in self.arrays]
-        names = re.findall(r"\.param \.u64 (\w+)", ptx)
+        names = parameters(ptx)
         assert len(names) == len(arrays)
         self.parameters = {name: (i + 1) * FAR for i, name in enumerate(names)}
         self.registers: dict[str, Values] = {"%tid.x": list(range(self.threads))}
@@ -83,13 +95,27 @@ class PtxMachine:
         if opcode.startswith(("ld.global", "st.global")):
             self.access(opcode, operands)
             return
-        if opcode == "ld.param.u64":
+        if opcode in ("ld.param.u64", "ld.param.b64"):
             self.registers[operands[0]] = [self.parameters[operands[1].strip("[]")]] * self.threads
             return
         *name, kind = opcode.split(".")
         operation, bits = ".".join(name), int(kind[1:])
         target, *sources = operands
-        if operation == "mov" and sources[0].startswith("{"):
+        if target.startswith("{"):
+            word = self.value(sources[0], kind)
+            for i, half in enumerate(mma_operands(target)[0]):
+                self.registers[half] = [x >> 16 * i & 0xFFFF for x in word]
+            return
+        if operation == "bfi":
+            insert, into, at, length = [self.value(s, "b32") for s in sources]
+            result = [
+                y & ~((1 << n) - 1 << p) | (x & (1 << n) - 1) << p
+                for x, y, p, n in zip(insert, into, at, length, strict=True)
+            ]
+        elif operation == "prmt":
+            low, high, selectors = [self.value(s, "b32") for s in sources]
+            result = [_permuted(x | y << 32, z) for x, y, z in zip(low, high, selectors, strict=True)]
+        elif operation == "mov" and sources[0].startswith("{"):
             low, high = [self.value(s, "b16") for s in mma_operands(sources[0])[0]]
             result = [a | b << 16 for a, b in zip(low, high, strict=True)]
         elif operation in ("mov", "cvta.to.global"):
@@ -110,7 +136,7 @@ class PtxMachine:
     def value(self, operand: str, kind: str) -> Values:
         """An operand as integers of a type: "s32" is signed, all others are not."""
         bits = int(kind[1:])
-        if operand.startswith("0f"):
+        if operand.startswith(("0f", "0d")):
             return [int(operand[2:], 16)] * self.threads
         if re.fullmatch(r"-?\d+", operand):
             values = [int(operand)] * self.threads
@@ -142,22 +168,23 @@ class PtxMachine:
                 word = int.from_bytes(memory[x : x + size].tobytes(), "little")
                 self.registers.setdefault(register, [0] * self.threads)[thread] = word
             else:
-                word = self.registers[register][thread]
+                word = self.registers[register][thread] % (1 << 8 * size)
                 memory[x : x + size] = np.frombuffer(word.to_bytes(size, "little"), np.uint8)
 
     def mma(self, opcode: str, groups: list[list[str]]) -> None:
-        (instruction,) = [i.instruction for i in MMA_INSTRUCTIONS if i.instruction.mnemonic == opcode]
+        (instruction,) = [i.instruction for i in DENSE if i.instruction.mnemonic == opcode]
         d, a, b, c = groups
         assert d == c, "the accumulator is updated in place"
-        values = {"D": self.words(c), "A": self.words(a), "B": self.words(b)}
-        result = instruction.meaning(values)["D"].reshape(self.threads, -1)
+        wide = {o.name: o.kind == "f64" for o in instruction.operands}
+        values = {"D": self.words(c, wide["D"]), "A": self.words(a, wide["A"]), "B": self.words(b, wide["B"])}
+        result = np.ascontiguousarray(instruction.meaning(values)["D"].reshape(self.threads, -1))
         for i, name in enumerate(d):
-            self.registers[name] = [int(x) for x in result[:, i]]
+            self.registers[name] = [int(x) for x in result.view(np.uint64 if wide["D"] else np.uint32)[:, i]]
 
-    def words(self, names: list[str]) -> Any:
-        """Registers as uint32 ``[warps, lanes, count]``."""
-        words = np.array([self.registers[name] for name in names], np.uint32)
-        return np.ascontiguousarray(words.T).reshape(-1, 32, len(names))
+    def words(self, names: list[str], wide: bool) -> Any:
+        """Registers as uint32 ``[warps, lanes, words]``; of 64-bit registers two each, the low one first."""
+        words = np.array([self.registers[name] for name in names], np.uint64 if wide else np.uint32)
+        return np.ascontiguousarray(words.T).view(np.uint32).reshape(self.threads // 32, 32, -1)
 
 
 def execute(ptx: str, arrays: Sequence[Any]) -> list[Any]:

@@ -46,7 +46,7 @@ def copy_kernel(place: tuple[Index, ...], to: tuple[Index, ...], shape: tuple[in
     core = Program("move", 1, (a,), (d,), (Instr(COPY["f32"], ((Slot(d, 0),), (Slot(a, 0),))),))
     load = Instr(LOAD_WORD["f32"], ((Slot(a, 0),), Address(x, place)))
     store = Instr(STORE_WORD["f32"], (Address(y, to), (Slot(d, 0),)))
-    return Kernel(core, (x, y), (load,), (store,))
+    return Kernel(core, (x, y), (load,), (store,), 32)
 
 
 # --- form -----------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ def test_the_table_of_the_refusal() -> None:
         "no variant lowers gemm (D = 2 * A @ B + 0.0 * D) for sm_80 at warp scope:",
         "  variant      priority  reason",
         "  mma.m16n8k*        10  alpha is 2: mma.sync does not scale, only alpha = 1 is lowered",
+        "  mma.m8n8k*          9  alpha is 2: mma.sync does not scale, only alpha = 1 is lowered",
     ]
     assert isinstance(error.value, RuntimeError)
 
@@ -297,20 +298,18 @@ def test_symbolic_extents() -> None:
 
 
 @pytest.mark.parametrize(
-    "signature",
+    ("signature", "known"),
     [
-        ("float16", "float16", "float16", "float16"),
-        ("float16", "float16", "float16", "float32"),
-        ("float16", "bfloat16", "float32", "float32"),
-        ("bfloat16", "float16", "float32", "float32"),
-        ("float32", "float32", "float32", "float32"),
-        ("int8", "int8", "int32", "int32"),
-        ("bfloat16", "bfloat16", "bfloat16", "bfloat16"),
-        ("float64", "float64", "float64", "float64"),
-        ("uint16", "uint16", "float32", "float32"),
+        # Pairs of factors with instructions: their own; others: all that there are.
+        (("float16", "float16", "float16", "bfloat16"), ["float16"]),
+        (("bfloat16", "bfloat16", "bfloat16", "bfloat16"), ["bfloat16"]),
+        (("float16", "bfloat16", "float32", "float32"), ["float16", "bfloat16", "tfloat32"]),
+        (("bfloat16", "float16", "float32", "float32"), ["float16", "bfloat16", "tfloat32"]),
+        (("uint16", "uint16", "float32", "float32"), ["float16", "bfloat16", "float8_e5m2"]),
+        (("float32", "float32", "float32", "float32"), ["tfloat32"]),
     ],
 )
-def test_types_that_the_table_lacks(signature: tuple[str, str, str, str]) -> None:
+def test_types_that_the_table_lacks(signature: tuple[str, str, str, str], known: list[str]) -> None:
     a, b, c, d = signature
     call = gemm(
         Tile("D", (16, 8), d, D_FRAG),
@@ -320,8 +319,17 @@ def test_types_that_the_table_lacks(signature: tuple[str, str, str, str]) -> Non
     )
     text = refusal(call)
     assert f"dtype signature {d} = {a} @ {b} + {c} has no instruction" in text
-    for known in ("float16", "bfloat16"):
-        assert f"float32 = {known} @ {known} + float32" in text
+    for name in known:
+        assert f"float32 = {name} @ {name} + float32" in text
+    assert (len(known) > 1) == ("int32 = int8 @ int8 + int32" in text)
+    assert ("declare float32 factors as tfloat32" in text) == (a == "float32")
+
+
+def test_products_of_bfloat16_have_no_sixteen_bit_sums() -> None:
+    sixteen = Tile("D", (16, 8), "float16", D_FRAG)
+    operands = [Tile(n, s, "bfloat16", x) for n, s, x in (("A", (16, 16), A_FRAG), ("B", (16, 8), B_FRAG))]
+    text = refusal(gemm(sixteen, *operands, sixteen))
+    assert "on any architecture: products of bfloat16 are added up in float32 alone" in text
 
 
 # --- scopes of tiles -------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from lowering import Lowered, Tile, gemm, lower
 from lowering.backends import numba_cuda
 from lowering.backends.assemble import assemble
 from lowering.backends.numba_cuda import CompileError, FragmentType, compile_ptx, kernel_ptx, staged
+from lowering.backends.numba_cuda.ptx import compiled_for
 from lowering.fragments import A_FRAG, B_FRAG, D_FRAG
 from lowering.target import target
 from property_tests.gemm_cases import Case, all_cases, one_warp
@@ -256,8 +257,12 @@ def test_names_of_numba_see_the_types() -> None:
     assert (FragmentType("float16", 4).slots, FragmentType("float32", 4).slots) == (8, 4)
     with pytest.raises(ValueError, match="1 word or more"):
         FragmentType("float16", 0)
-    with pytest.raises(ValueError, match="float64 is wider"):
-        FragmentType("float64", 2)
+    assert (FragmentType("float64", 4).slots, FragmentType("int4", 4).slots) == (2, 32)
+    assert FragmentType("float4_e2m1fn", 4) != FragmentType("float4_e2m1fn", 4, 8)
+    with pytest.raises(ValueError, match="3 words are no whole number of float64"):
+        FragmentType("float64", 3)
+    with pytest.raises(ValueError, match="float6_e2m3fn in 6 bits does not"):
+        FragmentType("float6_e2m3fn", 4)
 
 
 # --- refusals -----------------------------------------------------------------------------------------
@@ -319,8 +324,39 @@ def test_an_unknown_target_is_refused_with_its_neighbors() -> None:
 
 def test_an_instruction_that_the_target_lacks_is_refused() -> None:
     lowered = one_atom()
-    with pytest.raises(CompileError, match=r"m16n8k16\.f16 needs sm_80 or newer, and the target is sm_75"):
+    with pytest.raises(CompileError, match=r"m16n8k16\.f16 needs sm_80 or newer, the target is sm_75"):
         kernel_ptx(lowered.kernel, lowered.call.tiles, "sm_75")
+
+
+@pytest.mark.parametrize("capability", [(7, 5), (7, 5, "")])
+def test_a_user_s_kernel_for_a_target_that_lacks_the_instruction_is_refused_by_name(
+    capability: tuple,
+) -> None:
+    """By numba's typing of the user's kernel, with our names, before an assembler sees a line."""
+    lowered = one_atom()
+    f = lowered.device_function
+
+    def kernel(A: Any, B: Any, D: Any) -> None:
+        f.store(D, f(f.load_a(A), f.load_b(B)))
+
+    arrays = (HALF, HALF, FLOAT)
+    with pytest.raises(TypingErrors, match=r"m16n8k16\.f16 needs sm_80 or newer, the target is sm_75"):
+        cuda.compile(kernel, arrays, cc=capability, device=False, abi="numba", output="ptx")
+    for fine in ((8, 0), (9, 0), (9, 0, "a"), (12, 0)):
+        ptx, _ = cuda.compile(kernel, arrays, cc=fine, device=False, abi="numba", output="ptx")
+        assert "mma.sync" in ptx
+
+
+def test_the_target_that_numba_makes_code_for_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [t.name for t in compiled_for((9, 0))] == ["sm_90", "sm_90a"]
+    assert [t.name for t in compiled_for((9, 0, ""))] == ["sm_90"]
+    assert [t.name for t in compiled_for((9, 0, "a"))] == ["sm_90a"]
+    assert [t.name for t in compiled_for((8, 6))] == ["sm_86"]
+    monkeypatch.setattr(config, "FORCE_CUDA_CC", (7, 5))
+    assert [t.name for t in compiled_for((9, 0, "a"))] == ["sm_75"]
+    monkeypatch.setattr(config, "FORCE_CUDA_CC", (8, 8))
+    with pytest.raises(CompileError, match="unknown target 'sm_88'"):
+        compiled_for((9, 0))
 
 
 def test_a_target_that_the_libraries_lack_is_refused_not_rounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ assert np.array_equal(lowered.run(A=x), 2 * x)
 def test_the_off_switch_leaves_plugins_out(installed: Path) -> None:
     code = "from lowering import registered; print([v.name for v in registered()])"
     assert "example.alpha2" in passes(code, installed)
-    assert passes(code, installed, TILELAYOUT_NO_PLUGINS="1") == "['mma.m16n8k*']\n"
+    assert passes(code, installed, TILELAYOUT_NO_PLUGINS="1") == "['mma.m16n8k*', 'mma.m8n8k*']\n"
     assert "example.alpha2" in passes(code, installed, TILELAYOUT_NO_PLUGINS="0")
     assert "example.alpha2" in passes(code, installed, TILELAYOUT_NO_PLUGINS="")
 
@@ -118,10 +118,10 @@ def test_plugins_loaded_inside_a_temporary_block_stay(installed: Path) -> None:
 from lowering import register_dispatch, registered, temporary_variants
 with temporary_variants():
     register_dispatch("gemm", "cuda", variant="brief")(lambda call, context: None)
-    assert len(registered()) == 4
+    assert len(registered()) == 5
 print([v.name for v in registered()])
 """
-    assert passes(code, installed) == "['example.registers', 'example.alpha2', 'mma.m16n8k*']\n"
+    assert passes(code, installed) == "['example.registers', 'example.alpha2', 'mma.m16n8k*', 'mma.m8n8k*']\n"
 
 
 def test_a_plugin_that_raises_at_import_is_named_with_its_distribution(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ for _ in range(2):
         assert isinstance(error.__cause__, ZeroDivisionError)
     else:
         raise SystemExit("no error")
-assert [v.name for v in REGISTRY.variants()] == ["mma.m16n8k*"], REGISTRY.variants()
+assert [v.name for v in REGISTRY.variants()] == ["mma.m16n8k*", "mma.m8n8k*"], REGISTRY.variants()
 """,
         broken,
     )
@@ -179,7 +179,7 @@ def other(call, context): ...
         first = (
             "tilelayout_example.gemm_alpha2"
             if "example" in name
-            else "lowering.variants.gemm_mma_sync.gemm_mma_sync"
+            else "lowering.variants.gemm_mma_sync.gemm_m16n8"
         )
         assert f"by {first} and by zz_second.other" in last
         assert "plug-in 'zz_second' (zz_second) of zz-second does not load" in last
@@ -193,7 +193,7 @@ def hook():
 """
     plugin = stub(tmp_path / "site", "hooked_plugin", source, "hooked_plugin:hook")
     code = "from lowering import registered; registered(); print([v.name for v in registered()])"
-    assert passes(code, plugin) == "['mma.m16n8k*', 'hooked']\n"
+    assert passes(code, plugin) == "['mma.m16n8k*', 'mma.m8n8k*', 'hooked']\n"
 
 
 def test_a_plugin_that_loaded_is_not_loaded_again(tmp_path: Path) -> None:
