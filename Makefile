@@ -10,10 +10,10 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-slow lint format bench clean
+.PHONY: help notebooks notebooks-refresh pictures demo test test-all test-slow lint format bench clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed ## run the demonstration: three gemms, from layouts to checked numbers
 	$(PY) -m lowering.demo
@@ -43,6 +43,22 @@ format: $(VENV)/.installed-dev ## format the code and fix what ruff can fix
 bench: $(VENV)/.installed $(ORACLES)/.installed ## run the measurements, beside TVM's where it has the same
 	for name in algebra lowering startup compile; do $(PY) -m benchmarks.$$name || exit 1; done
 
+# Needs neither a GPU nor the CUDA libraries, so that they aren't waited for. Jupyter shows stored pictures only of
+# notebooks that are trusted.
+notebooks: $(VENV)/.installed-notebooks ## open the first notebook in JupyterLab (no GPU is needed)
+	@$(VENV)/bin/jupyter trust notebooks/*.ipynb >/dev/null
+	$(VENV)/bin/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/01_what_a_layout_is.ipynb
+
+notebooks-refresh: $(VENV)/.installed-dev ## execute the notebooks and store what they show
+	$(PY) -m notebooks.refresh
+
+pictures: $(VENV)/.installed-dev ## draw the guide's pictures anew (docs/pictures)
+	$(PY) -m tilelayout.draw.gallery
+	$(PY) -m property_tests.explore.screenshot docs/pictures/explorer.png
+
+catalogue: $(VENV)/.installed ## print every matrix instruction, and write docs/reference/instructions.md
+	$(PY) -m lowering.catalogue docs/reference/instructions.md
+
 clean: ## remove what these targets made, environments included
 	rm -rf $(VENV) $(ORACLES) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -57,12 +73,18 @@ endef
 $(VENV)/.installed: pyproject.toml
 	$(call environment,$(VENV))
 	@echo "installing tilelayout and the CUDA libraries into $(VENV) (some minutes the first time)"
-	@$(PY) $(PIP_INSTALL) --editable ".[cuda]"
+	@$(PY) $(PIP_INSTALL) --editable ".[cuda,cli]"
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "installing what tests and lint need into $(VENV)"
 	@$(PY) $(PIP_INSTALL) --group test --group lint
+	@touch $@
+
+$(VENV)/.installed-notebooks: pyproject.toml
+	$(call environment,$(VENV))
+	@echo "installing tilelayout and JupyterLab into $(VENV) (a minute the first time)"
+	@$(PY) $(PIP_INSTALL) --editable ".[notebooks]"
 	@touch $@
 
 $(ORACLES)/.installed: pyproject.toml
