@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilelayout import LayoutError
+from tilelayout.display import Displayed
 
 from . import dispatch as _dispatch
 from . import variants as _variants
@@ -75,7 +76,7 @@ def temporary_variants() -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Lowered:
+class Lowered(Displayed):
     """A call with the program that carries it out.
 
     ``print(lowered)`` shows the unrolled nest.  The rest is made when it is first asked for: ``ptx`` and ``cuda``
@@ -87,6 +88,8 @@ class Lowered:
     chosen: Variant
     program: Program
     declined: tuple[Declined, ...]
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
 
     @property
     def variant(self) -> str:
@@ -122,15 +125,18 @@ class Lowered:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The program with loads and stores around it: a whole kernel on row-major global tensors."""
-        return stage(self.program, self.call.tiles)
+        """The program with loads and stores around it: a whole kernel on row-major global tensors, one CTA.
+
+        The CTA has the threads of ``launch=``; warps beyond those of the scope do the same work and store the same.
+        """
+        return stage(self.program, self.call.tiles, self.context.launch)
 
     @cached_property
     def ptx(self) -> str:
         """A PTX module with the whole kernel; it assembles as it is."""
         from .backends.ptx import ptx_module
 
-        return ptx_module(self.kernel.program, self.context.target)
+        return ptx_module(self.kernel.program, self.context.target, self.kernel.threads)
 
     @cached_property
     def cuda(self) -> str:
@@ -170,20 +176,28 @@ class Lowered:
             )
         return {role: x for role, x in checked.items() if role in reads}  # beta 0 leaves a C unread
 
-    def run(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None) -> Any:
+    def run(
+        self, A: Any = None, B: Any = None, C: Any = None, D: Any = None, *, numerics: str = "exact"
+    ) -> Any:
         """Execute on the reference machine (any CPU).
 
         Args:
             A, B, C: arrays in the shape of the operands' tiles; C is needed only when beta is not 0, also when C is D.
-            D: D's content before, for a D that is a region of its tile; NaN there when left out.
+                Of the tiles' numpy types (`lowering.dtypes`: float32 for tfloat32, of which the instruction drops the
+                low 13 bits, bool for uint1), or of wider floats, which are rounded once to nearest even, or of
+                integers whose values the tile's type has.
+            D: D's content before, for a D that is a region of its tile; NaN (-1 of integers) there when left out.
+            numerics: how products are added up: "exact", the exact sum of each instruction rounded once, or an
+                architecture as measured ("sm_80", "sm_90" ...), see `lowering.isa.numerics`.
 
         Returns D as an array of its tile's shape and type; inputs stay as they were.
-        Errors: LayoutError for a wrong operand, MachineError if the program reads what holds nothing.
+        Errors: LayoutError for a wrong operand, or a model that is not known or nobody published for an instruction;
+        MachineError if the program reads what holds nothing.
         """
         from .backends import reference
 
         given = self.operands({"A": A, "B": B, "C": C, "D": D})
-        return reference.run(self.program, self.call.tiles, given, self.context.warp_axis)
+        return reference.run(self.program, self.call.tiles, given, self.context.warp_axis, numerics)
 
     def launch(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None) -> Any:
         """Execute on the GPU; arguments and result as in `run`.

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilelayout import LayoutError
+from tilelayout.display import Displayed
 
 from .tile import Tile, TileRegion, as_region
 
 
 @dataclass(frozen=True)
-class GemmCall:
+class GemmCall(Displayed):
     """``D = alpha * A @ B + beta * C``, not lowered yet.
 
     Attributes:
@@ -22,6 +23,8 @@ class GemmCall:
     """
 
     primitive: ClassVar[str] = "gemm"
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
 
     D: TileRegion
     A: TileRegion

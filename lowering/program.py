@@ -1,9 +1,9 @@
 """Programs: what a variant returns, and the only thing that backends translate.
 
-A program is a small structured text over *registers* (groups of 32-bit registers that each lane has), *buffers* in
-memory, addresses as `tilelayout.expr` expressions, and instructions of `isa`.  Loops here are constant and fully
-unrolled; what asynchronous kernels need (run-time loops, thread roles, barriers) gets statements of its own beside
-these.  No layout and no backend may enter.
+A program is a small structured text over *registers* (groups of them that each lane has), *buffers* in memory,
+addresses as `tilelayout.expr` expressions, and instructions of `isa`.  Loops here are constant and fully unrolled;
+what asynchronous kernels need (run-time loops, thread roles, barriers) gets statements of its own beside these.  No
+layout and no backend may enter.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from .isa.record import Instruction
 
 @dataclass(frozen=True)
 class Registers:
-    """A group of 32-bit registers of every lane.
+    """A group of registers of every lane, cut into containers of one element each, low bits first.
 
     Attributes:
         name: base name in every text, e.g. "a_words".
         role: the operand that lives there, "A", "B", "C" or "D".
-        dtype: type of the elements packed into the registers, low bits first.
+        dtype: type of the elements.
         count: registers per lane.
-        kind: register class, "f32" or "b32".
+        kind: register class, "f32", "f64" or "b32".  An f64 register is 64 bits wide, the others 32.
+        container: bits that each element takes; the width of its type unless an instruction says otherwise (a byte for
+            the 6- and 4-bit types of ``kind::f8f6f4``).
+
+    Errors: LayoutError for a container that does not divide the register or does not hold the element.
     """
 
     name: str
@@ -36,16 +40,79 @@ class Registers:
     dtype: str
     count: int
     kind: str
+    container: int = 0
+
+    def __post_init__(self) -> None:
+        width = dtype(self.dtype).bits
+        object.__setattr__(self, "container", self.container or width)
+        if self.container < width or self.bits % self.container:
+            raise LayoutError(
+                f"registers {self.name}",
+                f"{self.container} bits for each {self.dtype} do not cut a register of {self.bits}",
+            )
+
+    @property
+    def bits(self) -> int:
+        """Of one register."""
+        return 64 if self.kind == "f64" else 32
+
+    @property
+    def per_register(self) -> int:
+        """Elements that share a register."""
+        return self.bits // self.container
+
+    @property
+    def words(self) -> int:
+        """32-bit registers that the whole group takes of a lane."""
+        return self.count * (self.bits // 32)
+
+    @property
+    def slots(self) -> int:
+        """Elements that a lane holds."""
+        return self.count * self.per_register
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """A row-major tensor in global memory, a parameter of a kernel."""
+    """A row-major tensor in global memory, a parameter of a kernel.
+
+    Attributes:
+        name, role, dtype, shape: of the tensor.
+        container: bits that each element takes, as in `Registers`.  Elements of less than a byte are packed, the one
+            with the lower index in the lower bits; 6- and 4-bit types with a byte each sit in it as in a register.
+
+    Errors: LayoutError for a container that is neither bytes nor a part of one, and for packed rows that are no whole
+    bytes.
+    """
 
     name: str
     role: str
     dtype: str
     shape: tuple[int, ...]
+    container: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "container", self.container or dtype(self.dtype).bits)
+        if self.container % 8 and 8 % self.container:
+            raise LayoutError(
+                f"buffer {self.name}", f"{self.container} bits for each {self.dtype} do not cut bytes"
+            )
+        if self.shape and self.shape[-1] * self.container % 8:
+            raise LayoutError(
+                f"buffer {self.name}",
+                f"a row of {self.shape[-1]} {self.dtype} is no whole number of bytes, {self.per_unit} of them are one",
+                "pad the rows",
+            )
+
+    @property
+    def per_unit(self) -> int:
+        """Elements in what memory is addressed by: 1, or those that share a byte."""
+        return max(1, 8 // self.container)
+
+    @property
+    def unit_bytes(self) -> int:
+        """Bytes of what memory is addressed by: an element, or the byte that several share."""
+        return max(1, self.container // 8)
 
 
 @dataclass(frozen=True)
@@ -71,6 +138,18 @@ class Address:
             flat = flat * n + x
         return flat
 
+    @property
+    def unit(self) -> Index:
+        """`element` in what memory is addressed by: elements, or bytes where several share one."""
+        per = self.buffer.per_unit
+        return self.element // per if per > 1 else self.element
+
+    @property
+    def bit(self) -> Index:
+        """The element's lowest bit in its unit; 0 unless several share a byte."""
+        per = self.buffer.per_unit
+        return self.element % per * self.buffer.container if per > 1 else 0
+
 
 @dataclass(frozen=True)
 class View:
@@ -90,8 +169,8 @@ class View:
         return total
 
     def word(self, *index: Index) -> Index:
-        """The number of the 32-bit register that holds the element at `index`."""
-        return self.slot(*index) // (32 // dtype(self.registers.dtype).bits)
+        """The number of the register that holds the element at `index`."""
+        return self.slot(*index) // self.registers.per_register
 
     def slots(self) -> list[int]:
         """Every slot, in row-major order of the index."""
@@ -284,8 +363,9 @@ def _peak(program: Program) -> int:
             first[register] = 0
     change = [0] * (end + 2)
     for register, begin in first.items():
-        change[begin] += 1
-        change[(end if register[0] in outputs else last[register]) + 1] -= 1
+        width = register[0].bits // 32
+        change[begin] += width
+        change[(end if register[0] in outputs else last[register]) + 1] -= width
     live = peak = 0
     for step_change in change:
         live += step_change
@@ -304,7 +384,7 @@ def program_text(program: Program) -> str:
     for r in program.registers:
         use = "in" if r in program.inputs else "out" if r in program.outputs else "scratch"
         use = "in, out" if r in program.inputs and r in program.outputs else use
-        elements = "" if r.kind == "f32" else f" of {r.dtype}"
+        elements = "" if r.kind == dtype(r.dtype).ptx else f" of {r.dtype}"
         lines.append(f"  registers {r.name}[0..{r.count - 1}]: {r.kind}{elements}  ({r.role}, {use})")
     for s, _ in walk(program.body, {}):
         lines.append("  " + (f"# {s.text}" if isinstance(s, Comment) else step_text(s)))

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from tilelayout import LayoutError, TileLayout
+from tilelayout.display import Displayed
 from tilelayout.parts import as_extent, as_integer, as_shape, product
 
 from .dtypes import DType, dtype
@@ -19,7 +20,7 @@ SCOPES = ("local", "shared", "global", "tensor")
 
 
 @dataclass(frozen=True)
-class Tile:
+class Tile(Displayed):
     """A tile of `shape` elements of `dtype`, placed by `layout`.
 
     Two tiles are the same storage iff they are equal; operands that share a name must be equal.
@@ -39,6 +40,8 @@ class Tile:
     dtype: str
     layout: TileLayout
     scope: str = "local"
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.isidentifier():
@@ -93,12 +96,14 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class TileRegion:
+class TileRegion(Displayed):
     """A box of a tile: (begin, end) per dimension, half open."""
 
     tile: Tile
     bounds: tuple[tuple[Any, Any], ...]
     extents: tuple[Any, ...] = field(init=False)
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
 
     def __post_init__(self) -> None:
         object.__setattr__(

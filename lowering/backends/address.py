@@ -10,14 +10,21 @@ from tilelayout import LayoutError
 from tilelayout.expr import Bitwise, Division, Expr, FloorDiv, Index, Polynomial, Shift, Var, bounds
 
 from ..dtypes import dtype
-from ..program import Address
+from ..program import Address, Buffer
 
 _LIMIT = {32: 1 << 31, 64: 1 << 63}
 
 
 def byte_offset(address: Address) -> Index:
-    """The place of an address in its buffer, in bytes."""
-    return address.element * (dtype(address.buffer.dtype).bits // 8)
+    """The place of an address in its buffer, in bytes; of the byte, where elements share one."""
+    return address.unit * address.buffer.unit_bytes
+
+
+def packing(buffer: Buffer) -> str:
+    """How a buffer holds elements narrower than a byte, for its comment; empty for others."""
+    if buffer.per_unit > 1:
+        return f", {buffer.per_unit} elements a byte, low bits first"
+    return ", a byte for each element, as in registers" if dtype(buffer.dtype).bits < 8 else ""
 
 
 def split_constant(x: Index) -> tuple[Index, int]:

@@ -2,7 +2,8 @@
 
 A ``__device__`` helper for each instruction, a ``__device__`` function with the unrolled register program on
 plain arrays, and a ``__global__`` kernel that loads the fragments, calls it and stores the result.  Elements
-of 16 bits are carried as bits (``unsigned short``, pairs in ``unsigned``), so no type of a header is needed.
+of 16 bits are carried as bits (``unsigned short``, pairs in ``unsigned``), and narrower ones as bytes, so no type of a
+header is needed.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from dataclasses import replace
 from tilelayout import LayoutError
 from tilelayout.expr import render, variables
 
-from ..dtypes import dtype
-from ..isa import COPY, LOAD_PAIR, LOAD_WORD, STORE_WORD, ZERO_F32
+from ..isa import COPY, GATHER, LOAD_WORD, SCATTER, STORE_WORD, ZERO
 from ..isa.operand_map import LANES
 from ..isa.record import Instruction
 from ..kernels.staged import Kernel
 from ..program import Address, Buffer, Comment, Instr, Program, Registers, Slot, Step, walk
-from .address import index_bits
+from .address import index_bits, packing
 from .names import Names, comment_line
 
 _KEYWORDS = """
@@ -33,22 +33,29 @@ _KEYWORDS = """
     lane warp
 """.split()
 
-_REGISTER_TYPE = {"f32": "float", "b32": "unsigned"}
-_CONSTRAINT = {"f32": "f", "b32": "r"}
-_WORDS = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
+_REGISTER_TYPE = {"f32": "float", "f64": "double", "b32": "unsigned"}
+_CONSTRAINT = {"f32": "f", "f64": "d", "b32": "r"}
+_FLOATS = {"float32": "float", "float64": "double"}
+_UNITS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned"}  # by bytes; wider elements are doubles
 _COORDINATES = {"lane": "threadIdx.x & 31", "warp": "threadIdx.x >> 5"}
 
 # What C++ says by itself; every other instruction gets a helper.
-_PLAIN = {ZERO_F32.name: "{d} = 0.0f;", **{copy.name: "{d} = {a};" for copy in COPY.values()}}
+_NOTHING = {"f32": "0.0f", "f64": "0.0", "b32": "0u"}
+_PLAIN = {
+    **{ZERO[kind].name: f"{{d}} = {nothing};" for kind, nothing in _NOTHING.items()},  # type: ignore[index]
+    **{copy.name: "{d} = {a};" for copy in COPY.values()},
+}
 _LOADS = {load.name for load in LOAD_WORD.values()}
 _STORES = {store.name for store in STORE_WORD.values()}
+_GATHERS = {load.name: width for width, load in GATHER.items()}
+_SCATTERS = {store.name: width for width, store in SCATTER.items()}
 
 
 def cuda_source(kernel: Kernel) -> str:
     """CUDA C++ of a kernel: its helpers, its register program, and the entry ``extern "C" __global__``.
 
     The entry takes a pointer to global memory for each buffer, in order, and is launched with one CTA of
-    ``32 * warps`` threads.
+    ``kernel.threads`` threads.
 
     Errors: ValueError for a memory instruction that has no C++ here.  LayoutError for an address that C
     cannot spell or 64 bits do not hold.
@@ -123,14 +130,16 @@ class _Source:
             f"{'' if b in stored else 'const '}{_element_type(b)} *{name}"
             for b, name in self.pointers.items()
         ]
-        notes = [f"// {name}: {b.dtype}{list(b.shape)}, row-major" for b, name in self.pointers.items()]
+        notes = [
+            f"// {name}: {b.dtype}{list(b.shape)}, row-major{packing(b)}" for b, name in self.pointers.items()
+        ]
         loads = [self.load(i) for i in self.kernel.loads]
         stores = [self.store(i) for i in self.kernel.stores]
         passed = tuple(dict.fromkeys((*self.core.outputs, *self.core.inputs)))
         call = f"{self.function}({', '.join([self.arrays[r] for r in passed])});"
         declarations = [*self.coordinates(), *[f"{self.declaration(r)};" for r in passed]]
         lines = [*declarations, "", *loads, "", call, "", *stores]
-        head = f'extern "C" __global__ __launch_bounds__({LANES * self.core.warps}) void {self.entry}('
+        head = f'extern "C" __global__ __launch_bounds__({self.kernel.threads}) void {self.entry}('
         return "\n".join([*notes, _function(head, parameters, lines)])
 
     def coordinates(self) -> list[str]:
@@ -143,30 +152,43 @@ class _Source:
         ]
         # C computes in the type of the variables.
         kind = "long long" if any(index_bits(a) == 64 for a in addresses) else "int"
-        used = {v.name for a in addresses for v in variables(a.element)}
+        used = {v.name for a in addresses for v in variables(a.element)}  # of its unit and bit too
         if not used <= _COORDINATES.keys():
             raise LayoutError(
                 f"cuda_source {self.kernel.name}",
                 f"an address uses {', '.join(sorted(used - _COORDINATES.keys()))}",
                 f"a kernel has {' and '.join(_COORDINATES)}",
             )
-        return [f"const {kind} {v} = {value};" for v, value in _COORDINATES.items() if v in used]
+        warps = self.core.warps
+        again = f"({_COORDINATES['warp']}) % {warps}" if self.kernel.threads > LANES * warps else None
+        places = {**_COORDINATES, **({"warp": again} if again else {})}
+        return [f"const {kind} {v} = {value};" for v, value in places.items() if v in used]
 
     def load(self, i: Instr) -> str:
         target, *places = i.arguments
         register = self.register(target)
-        if i.instruction.name == LOAD_PAIR.name:
-            low, high = [self.element(p) for p in places]
-            return f"{register} = (unsigned){low} | (unsigned){high} << 16;"
+        width = _GATHERS.get(i.instruction.name)
+        if width is not None:
+            parts = [self.bits(place, width) for place in places]
+            shifted = [f"{part} << {width * n}" if n else part for n, part in enumerate(parts)]
+            return f"{register} = {' | '.join(shifted)};"
         if i.instruction.name not in _LOADS:
             raise ValueError(f"{self.kernel.name}: {i.instruction.name} has no C++ as a load")
         return f"{register} = {self.word(places[0], i.instruction.operands[0].kind, 'const ')};"
 
     def store(self, i: Instr) -> str:
-        place, source = i.arguments
+        *places, source = i.arguments
+        width = _SCATTERS.get(i.instruction.name)
+        if width is not None:
+            register = self.register(source)
+            parts = [f"{register} >> {width * n}" if n else register for n in range(len(places))]
+            kind = _UNITS[width // 8]
+            return " ".join(
+                [f"{self.element(p)} = ({kind})({x});" for p, x in zip(places, parts, strict=True)]
+            )
         if i.instruction.name not in _STORES:
             raise ValueError(f"{self.kernel.name}: {i.instruction.name} has no C++ as a store")
-        return f"{self.word(place, i.instruction.operands[1].kind, '')} = {self.register(source)};"
+        return f"{self.word(places[0], i.instruction.operands[1].kind, '')} = {self.register(source)};"
 
     def register(self, argument: object) -> str:
         if not (isinstance(argument, tuple) and len(argument) == 1 and isinstance(argument[0], Slot)):
@@ -177,8 +199,15 @@ class _Source:
         buffer, index = self.place(place)
         return f"{self.pointers[buffer]}[{index}]"
 
+    def bits(self, place: object, width: int) -> str:
+        """An element as an unsigned rvalue, nothing above its bits."""
+        element = f"(unsigned){self.element(place)}"
+        if not isinstance(place, Address) or place.buffer.per_unit == 1:
+            return element
+        return f"({element} >> {_sum(render(place.bit, 'c'))} & {(1 << width) - 1}u)"
+
     def word(self, place: object, kind: str, qualifier: str) -> str:
-        """The 32 bits at an address as an lvalue of the register's type."""
+        """The bits of a register at an address as an lvalue of its type."""
         buffer, index = self.place(place)
         if _element_type(buffer) == _REGISTER_TYPE[kind]:
             return f"{self.pointers[buffer]}[{index}]"
@@ -189,7 +218,7 @@ class _Source:
     def place(self, place: object) -> tuple[Buffer, str]:
         if not isinstance(place, Address):
             raise ValueError(f"{self.kernel.name}: an address is expected, got {place}")
-        return place.buffer, render(place.element, "c")
+        return place.buffer, render(place.unit, "c")
 
 
 def _sum(index: str) -> str:
@@ -197,7 +226,7 @@ def _sum(index: str) -> str:
 
 
 def _element_type(buffer: Buffer) -> str:
-    return "float" if buffer.dtype == "float32" else _WORDS[dtype(buffer.dtype).bits]
+    return _FLOATS.get(buffer.dtype) or _UNITS[buffer.unit_bytes]
 
 
 def _written(program: Program) -> set[Registers]:

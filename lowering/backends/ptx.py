@@ -14,7 +14,7 @@ from ..isa.operand_map import LANES
 from ..isa.record import Instruction
 from ..program import Address, Buffer, Comment, Program, Registers, Step, walk
 from ..target import Target
-from .address import IndexCode, byte_offset, split_constant
+from .address import IndexCode, byte_offset, packing, split_constant
 from .names import Names, comment_line
 
 # What PTX reads by itself behind a %: a register of such a name would hide it, or be refused.
@@ -41,11 +41,9 @@ def check_target(instruction: Instruction, target: Target) -> None:
 
     Errors: TargetError naming the instruction, the target and the first architecture that has it.
     """
-    if instruction.sm > target.sm:
-        raise TargetError(
-            f"instruction {instruction.name} ({instruction.mnemonic}) needs sm_{instruction.sm} or newer, "
-            f"the target is {target}"
-        )
+    reason = instruction.refusal(target)
+    if reason:
+        raise TargetError(f"instruction {instruction.name} ({instruction.mnemonic}) {reason}")
 
 
 def ptx_version(program: Program, target: Target) -> tuple[int, int]:
@@ -53,11 +51,12 @@ def ptx_version(program: Program, target: Target) -> tuple[int, int]:
     return max([target.ptx, *[i.ptx for i in program.instructions]])
 
 
-def ptx_module(program: Program, target: Target) -> str:
+def ptx_module(program: Program, target: Target, threads: int | None = None) -> str:
     """A PTX module with the program as its one entry.
 
     The entry takes a 64-bit address of global memory for each buffer, in order, and is launched with one CTA
-    of ``32 * program.warps`` threads.
+    of `threads`: ``32 * program.warps`` by default, and where there are more, warp w is the program's
+    ``w % program.warps``.
 
     Errors: TargetError for an instruction that the target does not have.  ValueError for a program that
     starts from or ends in registers.  LayoutError for addresses that 64 bits do not hold or that name unknown
@@ -71,7 +70,7 @@ def ptx_module(program: Program, target: Target) -> str:
             f"program {program.name} passes registers ({names}): a module's entry passes buffers alone; "
             "lowering.kernels.stage makes such a program"
         )
-    return _Module(program, target).text()
+    return _Module(program, target, threads or LANES * program.warps).text()
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ class _Base:
 class _Module:
     """The text under construction."""
 
-    def __init__(self, program: Program, target: Target) -> None:
-        self.program, self.target = program, target
+    def __init__(self, program: Program, target: Target, threads: int) -> None:
+        self.program, self.target, self.threads = program, target, threads
         names = Names([*_SPECIAL, *_NUMBERED])
         self.thread, lane, warp = (f"%{names.one(n)}" for n in ("thread", "lane", "warp"))
         self.coordinates = {"lane": lane, "warp": warp}
@@ -120,7 +119,7 @@ class _Module:
         major, minor = ptx_version(self.program, self.target)
         last = len(self.program.buffers) - 1
         parameters = [
-            f"    .param .u64 {base.parameter}{',' * (i < last)}  // {b.dtype}{list(b.shape)}, row-major"
+            f"    .param .u64 {base.parameter}{',' * (i < last)}  // {b.dtype}{list(b.shape)}, row-major{packing(b)}"
             for i, (b, base) in enumerate(self.bases.items())
         ]
         body = [*self.declarations(), "", *self.prologue(), "", *self.lines, "ret;"]
@@ -133,7 +132,7 @@ class _Module:
                 f".visible .entry {self.entry}(",
                 *parameters,
                 ")",
-                f".reqntid {LANES * self.program.warps}",
+                f".reqntid {self.threads}",
                 "{",
                 *[f"    {line}".rstrip() for line in body],
                 "}",
@@ -167,7 +166,10 @@ class _Module:
         if "lane" in self.code.variables:
             out.append(f"and.b32 {self.coordinates['lane']}, {self.thread}, {LANES - 1};")
         if "warp" in self.code.variables:
-            out.append(f"shr.u32 {self.coordinates['warp']}, {self.thread}, 5;")
+            warp = self.coordinates["warp"]
+            out.append(f"shr.u32 {warp}, {self.thread}, 5;")
+            if self.threads > LANES * self.program.warps:
+                out.append(f"rem.u32 {warp}, {warp}, {self.program.warps};")
         for base in self.bases.values():
             out.append(f"ld.param.u64 {base.register}, [{base.parameter}];")
             out.append(f"cvta.to.global.u64 {base.register}, {base.register};")
@@ -178,7 +180,8 @@ class _Module:
         registers: dict[str, list[str]] = {}
         for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
             if isinstance(argument, Address):
-                registers[operand.name] = [self.place(argument)]
+                bit = [self.code.value(argument.bit, 32)] if argument.buffer.per_unit > 1 else []
+                registers[operand.name] = [self.place(argument), *bit]
             else:
                 registers[operand.name] = [f"{self.groups[r]}{i}" for r, i in argument]
         return step.instruction.text(registers)

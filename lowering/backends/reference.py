@@ -1,6 +1,7 @@
 """The reference machine: executes a program on any CPU by each instruction's own meaning.
 
-Registers are ``[warps, lanes, count]`` arrays of 32-bit words with a mask of what was ever written.  Reading a register
+Registers are ``[warps, lanes, words]`` arrays of 32-bit words (two for an f64 register) with a mask of what was ever
+written.  Reading a register
 or an element of memory that holds nothing is an error that names the instruction.  Elements get into registers through
 the tiles' layouts; the instructions take them out by their own operand maps, so a lowering that picks a wrong register
 gives wrong numbers here.
@@ -14,59 +15,62 @@ from typing import Any
 
 import numpy as np
 
-from tilelayout import LayoutError
 from tilelayout.axis import Axis
 from tilelayout.expr import evaluate
 
 from ..dtypes import dtype
 from ..errors import MachineError
+from ..isa.elements import pack, unpack
+from ..isa.numerics import check_numerics
 from ..isa.operand_map import LANES
 from ..isa.record import Place
 from ..program import Address, Buffer, Program, Registers, Step, step_text
 from ..tile import Tile
+from .arrays import as_operand, blank, from_bits, from_memory, round_to, to_bits, to_memory
 
 
 @dataclass
 class File:
     """One register group of all lanes: words, and which elements of them hold a value."""
 
-    words: Any  # uint32 [warps, lanes, count]
+    words: Any  # uint32 [warps, lanes, words]
     written: Any  # bool [warps, lanes, elements]
 
     @classmethod
     def empty(cls, registers: Registers, warps: int) -> File:
-        per = 32 // dtype(registers.dtype).bits
-        words = np.full((warps, LANES, registers.count), 0xFFFFFFFF, np.uint32)  # a NaN in every float type
-        return cls(words, np.zeros((warps, LANES, registers.count * per), bool))
-
-    @property
-    def per_word(self) -> int:
-        return self.written.shape[2] // self.words.shape[2]
+        words = np.full((warps, LANES, registers.words), 0xFFFFFFFF, np.uint32)  # a NaN in most float types
+        return cls(words, np.zeros((warps, LANES, registers.slots), bool))
 
 
 @dataclass
 class Memory:
-    """A buffer in global memory: elements, flat, and which of them hold a value."""
+    """A buffer in global memory: elements, flat, and which of them hold a value; bytes where elements share them."""
 
     data: Any
     written: Any
 
 
 def run_program(
-    program: Program, files: dict[Registers, File], memory: Mapping[Buffer, Memory] | None = None
+    program: Program,
+    files: dict[Registers, File],
+    memory: Mapping[Buffer, Memory] | None = None,
+    numerics: str = "exact",
 ) -> dict[Registers, File]:
     """Execute every step on all lanes of all warps; returns the register files, changed in place.
 
-    Errors: MachineError naming step, instruction and register for a read of what holds nothing, or an address
-    outside its buffer.
+    `numerics` names the model by which products are added up, see `isa.numerics`.
+
+    Errors: LayoutError for a model that is not known, or not for an instruction.  MachineError naming step, instruction
+    and register for a read of what holds nothing, or an address outside its buffer.
     """
     for r in program.registers:
         files.setdefault(r, File.empty(r, program.warps))
     lanes = np.broadcast_to(np.arange(LANES), (program.warps, LANES))
     warps = np.broadcast_to(np.arange(program.warps)[:, None], (program.warps, LANES))
     places = {"lane": lanes, "warp": warps}
+    check_numerics(numerics)
     for number, step in enumerate(program.steps):
-        _execute(number, step, files, memory or {}, places)
+        _execute(number, step, files, memory or {}, places, numerics)
     return files
 
 
@@ -76,8 +80,9 @@ def _execute(
     files: dict[Registers, File],
     memory: Mapping[Buffer, Memory],
     places: Mapping[str, Any],
+    numerics: str,
 ) -> None:
-    values: dict[str, Any] = {"lanes": places["lane"].shape}
+    values: dict[str, Any] = {"lanes": places["lane"].shape, "numerics": numerics}
     stores = any(
         not isinstance(a, Address) and o.reads
         for o, a in zip(step.instruction.operands, step.arguments, strict=True)
@@ -86,7 +91,7 @@ def _execute(
         if isinstance(argument, Address):
             values[operand.name] = _place(number, step, argument, memory, places, stores)
         elif operand.reads:
-            values[operand.name] = np.stack(
+            values[operand.name] = np.concatenate(
                 [_read(number, step, files[r], r, i) for r, i in argument], axis=-1
             )
     written = step.instruction.meaning(values)
@@ -95,9 +100,19 @@ def _execute(
             continue
         for position, (r, i) in enumerate(argument):
             _check_number(number, step, r, i)
-            file = files[r]
-            file.words[:, :, i] = written[operand.name][..., position]
-            file.written[:, :, i * file.per_word : (i + 1) * file.per_word] = True
+            files[r].words[..., _words(r, i)] = written[operand.name][..., _words(r, position)]
+            files[r].written[..., _slots(r, i)] = True
+
+
+def _words(r: Registers, i: int) -> slice:
+    """The 32-bit words of register i."""
+    each = r.bits // 32
+    return slice(i * each, (i + 1) * each)
+
+
+def _slots(r: Registers, i: int) -> slice:
+    """The elements of register i."""
+    return slice(i * r.per_register, (i + 1) * r.per_register)
 
 
 def _check_number(number: int, step: Step, r: Registers, i: int) -> None:
@@ -109,14 +124,14 @@ def _check_number(number: int, step: Step, r: Registers, i: int) -> None:
 
 def _read(number: int, step: Step, file: File, r: Registers, i: int) -> Any:
     _check_number(number, step, r, i)
-    held = file.written[:, :, i * file.per_word : (i + 1) * file.per_word]
+    held = file.written[..., _slots(r, i)]
     if not held.all():
         warp, lane, element = (int(x) for x in np.argwhere(~held)[0])
         raise MachineError(
             f"step {number}, {step_text(step)}: reads {r.name}[{i}], which holds nothing in warp {warp}, lane {lane} "
             f"(element {element} of the register)"
         )
-    return file.words[:, :, i]
+    return file.words[..., _words(r, i)]
 
 
 def _place(
@@ -127,74 +142,35 @@ def _place(
     places: Mapping[str, Any],
     stores: bool,
 ) -> Place:
-    """Resolve an address for every lane, and check what it touches: one 32-bit word, or one element of a pair."""
-    store = memory[address.buffer]
-    index = np.broadcast_to(evaluate(address.element, places), places["lane"].shape)
+    """Resolve an address for every lane, and check what it touches: a register's bytes, or one of several elements."""
+    store, buffer = memory[address.buffer], address.buffer
+    index, bit = (
+        np.broadcast_to(evaluate(x, places), places["lane"].shape) for x in (address.unit, address.bit)
+    )
     addresses = sum(isinstance(a, Address) for a in step.arguments)
-    count = 1 if addresses > 1 else 4 // store.data.dtype.itemsize
+    size = 4 * max(o.words for o in step.instruction.operands)
+    count = 1 if addresses > 1 else size // buffer.unit_bytes
+    unit = "bytes" if buffer.per_unit > 1 else "elements"
     if index.min() < 0 or index.max() + count > store.data.size:
         raise MachineError(
-            f"step {number}, {step_text(step)}: touches elements {index.min()} to {index.max() + count - 1} of "
-            f"{address.buffer.name}, which has {store.data.size}"
+            f"step {number}, {step_text(step)}: touches {unit} {index.min()} to {index.max() + count - 1} of "
+            f"{buffer.name}, which has {store.data.size}"
         )
-    if (index % count).any():
+    if (index % count).any() or (bit.any() and addresses == 1):
         raise MachineError(
-            f"step {number}, {step_text(step)}: an address in {address.buffer.name} is no multiple of 4 bytes"
+            f"step {number}, {step_text(step)}: an address in {buffer.name} is no multiple of {size} bytes"
         )
     for i in range(count):
         if stores:
             store.written[index + i] = True
         elif not store.written[index + i].all():
             raise MachineError(
-                f"step {number}, {step_text(step)}: reads an element of {address.buffer.name} that holds nothing"
+                f"step {number}, {step_text(step)}: reads an element of {buffer.name} that holds nothing"
             )
-    return Place(store.data, index)
+    return Place(store.data, index, bit)
 
 
 # --- arrays in and out --------------------------------------------------------------------------
-
-
-def as_operand(x: Any, tile: Tile, role: str) -> Any:
-    """An array for a tile: of its shape, of its type or of a wider float type (rounded to nearest even).
-
-    Errors: LayoutError for another shape, or a type that would not convert by rounding once.
-    """
-    array = np.asarray(x)
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
-    if array.shape != tile.shape:
-        raise LayoutError("run", f"{role} has shape {array.shape}, tile {tile.name} has {tile.shape}")
-    wanted = dtype(tile.dtype).numpy
-    if array.dtype == wanted:
-        return np.array(array, order="C")
-    kinds = (
-        array.dtype.name in ("float64", "float32", "float16", "bfloat16"),
-        wanted.name in ("float32", "float16", "bfloat16"),
-    )
-    if not all(kinds) or array.dtype.itemsize <= wanted.itemsize:
-        raise LayoutError(
-            "run",
-            f"{role} has dtype {array.dtype}, tile {tile.name} holds {tile.dtype}",
-            "convert it, or pass a wider float array",
-        )
-    return round_to(array, wanted)
-
-
-def round_to(array: Any, wanted: Any) -> Any:
-    """Round a float array once, to nearest even.
-
-    float64 reaches bfloat16 through float32, so the first step rounds to odd: then the second decides as if it saw
-    all bits.  (Boldo and Melquiond, "When double rounding is odd".)
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        if array.dtype != np.float64 or wanted.name != "bfloat16":
-            return array.astype(wanted)
-        single = array.astype(np.float32)
-        inexact = np.isfinite(array) & np.isfinite(single) & (single.astype(np.float64) != array)
-        away = inexact & (np.abs(single.astype(np.float64)) > np.abs(array))
-        bits = single.view(np.uint32)
-        bits = np.where(away, bits - np.uint32(1), bits)
-        bits = np.where(inexact, bits | np.uint32(1), bits)
-        return bits.view(np.float32).astype(wanted)
 
 
 @dataclass(frozen=True)
@@ -243,27 +219,37 @@ def fill(file: File, tile: Tile, array: Any, warp_axis: Axis | None) -> None:
     """
     at = placement(tile, warp_axis)
     _check_places(file, tile, at)
-    raw = np.dtype(f"u{array.dtype.itemsize}")
-    file.words.view(raw)[at.warp, at.lane, at.slot] = array.ravel().view(raw)[at.element]
+    container = _container(file)
+    codes = unpack(file.words, tile.dtype, container)
+    codes[at.warp, at.lane, at.slot] = to_bits(array, tile.element).ravel()[at.element]
+    file.words[...] = pack(codes, tile.dtype, container)
     file.written[at.warp, at.lane, at.slot] = True
 
 
 def collect(file: File, tile: Tile, warp_axis: Axis | None) -> Any:
-    """The array that the registers hold; elements that hold nothing come out as all ones (NaN)."""
+    """The array that the registers hold; elements that hold nothing come out as all ones (NaN, or -1)."""
     at = placement(tile, warp_axis)
     _check_places(file, tile, at)
-    element = dtype(tile.dtype).numpy
-    raw = np.dtype(f"u{element.itemsize}")
-    out = np.full(int(np.prod(tile.shape)), np.iinfo(raw).max, raw)
+    out = to_bits(blank((int(np.prod(tile.shape)),), tile.element), tile.element)
     held = file.written[at.warp, at.lane, at.slot]
-    out[at.element[held]] = file.words.view(raw)[at.warp[held], at.lane[held], at.slot[held]]
-    return out.view(element).reshape(tile.shape)
+    codes = unpack(file.words, tile.dtype, _container(file))
+    out[at.element[held]] = codes[at.warp[held], at.lane[held], at.slot[held]]
+    return from_bits(out, tile.element).reshape(tile.shape)
+
+
+def _container(file: File) -> int:
+    """Bits that each element takes."""
+    return 32 * file.words.shape[2] // file.written.shape[2]
 
 
 def run(
-    program: Program, tiles: Mapping[str, Tile], arrays: Mapping[str, Any], warp_axis: Axis | None
+    program: Program,
+    tiles: Mapping[str, Tile],
+    arrays: Mapping[str, Any],
+    warp_axis: Axis | None,
+    numerics: str = "exact",
 ) -> Any:
-    """Arrays by role in, D out: fill the program's inputs, execute, read D.
+    """Arrays by role in, D out: fill the program's inputs, execute by a model of numerics, read D.
 
     A C that shares D's tile, and D's own earlier content, may be given; inputs stay as they were.
     """
@@ -272,21 +258,23 @@ def run(
         files[r] = File.empty(r, program.warps)
         if r.role in arrays:
             fill(files[r], tiles[r.role], arrays[r.role], warp_axis)
-    run_program(program, files)
+    run_program(program, files, numerics=numerics)
     return collect(files[program.outputs[0]], tiles["D"], warp_axis)
 
 
-def run_kernel(program: Program, arrays: Mapping[str, Any]) -> Any:
+def run_kernel(program: Program, arrays: Mapping[str, Any], numerics: str = "exact") -> Any:
     """Execute a program over buffers alone: arrays by role in, the buffer of role D out."""
     memory: dict[Buffer, Memory] = {}
     for b in program.buffers:
-        element = dtype(b.dtype).numpy
-        size = int(np.prod(b.shape))
-        if b.role in arrays:
-            memory[b] = Memory(np.array(arrays[b.role], element, order="C").ravel(), np.ones(size, bool))
-        else:
-            raw = np.dtype(f"u{element.itemsize}")
-            memory[b] = Memory(np.full(size, np.iinfo(raw).max, raw).view(element), np.zeros(size, bool))
-    run_program(program, {}, memory)
+        element, given = dtype(b.dtype), b.role in arrays
+        array = np.asarray(arrays[b.role], element.numpy) if given else blank(b.shape, element)
+        data = np.array(to_memory(array, element, b.container), order="C").ravel()
+        memory[b] = Memory(data, np.full(data.size, given))
+    run_program(program, {}, memory, numerics)
     out = next(b for b in program.buffers if b.role == "D")
-    return memory[out].data.reshape(out.shape)
+    rows = (*out.shape[:-1], -1)
+    return from_memory(memory[out].data.reshape(rows), dtype(out.dtype), out.container)
+
+
+__all__ = ["File", "Memory", "Placement", "as_operand", "collect", "fill", "placement", "round_to", "run", "run_kernel",
+           "run_program"]  # fmt: skip

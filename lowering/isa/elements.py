@@ -72,7 +72,8 @@ def pack(bits: Any, element: str, container: int) -> Any:
 def to_numbers(bits: Any, element: str) -> Any:
     """The numbers that bits stand for, exactly, as float64.
 
-    Of a tfloat32 the low 13 bits are dropped (a NaN stays one); of a float8_ue4m3 the top bit is.
+    Of a tfloat32 the low 13 bits are dropped, as hardware does it: a NaN that has nothing else becomes an infinity.  Of
+    a float8_ue4m3 the top bit is dropped.  A float64 keeps its bits, whatever they are.
     """
     import numpy as np
 
@@ -86,7 +87,6 @@ def to_numbers(bits: Any, element: str) -> Any:
     if element == "float8_ue4m3":
         bits = bits & np.uint64(0x7F)
     if element == "tfloat32":
-        is_nan = bits & np.uint64(0x7FFFFFFF) > np.uint64(0x7F800000)
-        bits = np.where(is_nan, np.uint64(0x7FC00000), bits & np.uint64(0xFFFFE000))
+        bits = bits & np.uint64(0xFFFFE000)
     with np.errstate(invalid="ignore"):  # a signaling NaN becomes a quiet one
         return bits.astype(f"u{kind.numpy.itemsize}").view(kind.numpy).astype(np.float64)

@@ -1,8 +1,10 @@
 """A register program as a complete kernel: load the fragments from global memory, run it, store the result.
 
-One CTA; each operand is a row-major tensor in global memory, read and written register by register at the
-coordinates that its fragment layout gives.  Simple on purpose: it exists so that a lowered gemm can be assembled, run
-and checked on its own.
+One CTA, whose warps carry out the program side by side where it has more of them than the program needs, all with the
+same result; each operand is a row-major tensor in global memory, read and written register by register at the
+coordinates that its fragment layout gives, whole where its elements are neighbors there and element by element where
+not.  Types of less than a byte are packed in memory as `program.Buffer` says.  Simple on purpose: it exists so that a
+lowered gemm can be assembled, run and checked on its own.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilelayout import LayoutError
 from tilelayout.expr import Index
 
-from ..dtypes import dtype
-from ..isa import LOAD_PAIR, LOAD_WORD, STORE_WORD
+from ..isa import GATHER, LOAD_WORD, SCATTER, STORE_WORD
 from ..program import Address, Buffer, Comment, Instr, Program, Registers, Slot, Statement, Step, walk
 from ..registers import register_file
 from ..tile import Tile
+
+LANES = 32
 
 
 @dataclass(frozen=True)
@@ -29,12 +33,14 @@ class Kernel:
         buffers: the global tensors, in the order A, B, C, D (those that take part).
         loads: one instruction per register of the core's inputs that holds an element.
         stores: one per register of the core's outputs.
+        threads: of the CTA: at least the program's warps.
     """
 
     core: Program
     buffers: tuple[Buffer, ...]
     loads: tuple[Instr, ...]
     stores: tuple[Instr, ...]
+    threads: int
 
     @property
     def name(self) -> str:
@@ -72,22 +78,41 @@ class Kernel:
         return Program(self.name, self.core.warps, (), (), tuple(body), self.buffers, self.core.registers)
 
 
-def stage(core: Program, tiles: dict[str, Tile]) -> Kernel:
-    """The kernel of a register program whose operands live in `tiles` (by role)."""
+def stage(core: Program, tiles: dict[str, Tile], threads: int | None = None) -> Kernel:
+    """The kernel of a register program whose operands live in `tiles` (by role).
+
+    Args:
+        core: the register program.
+        tiles: the operands' tiles by role.
+        threads: of the CTA; default: the program's warps.  Warps beyond those take the places of the program's anew,
+            as ``warp % core.warps``, and store what these store.
+
+    Errors: LayoutError for fewer threads than the program's warps; for a tensor whose rows are no whole bytes; for a
+    result of less than a byte an element that is not stored in whole registers.
+    """
+    needed = LANES * core.warps
+    if threads is not None and threads < needed:
+        raise LayoutError("stage", f"program {core.name} needs {needed} threads, the CTA has {threads}")
+    containers = {r.role: r.container for r in (*core.inputs, *core.outputs)}
     buffers = {
-        role: Buffer(tiles[role].name if role != "C" or tiles["C"] != tiles["D"] else f"{tiles['C'].name}_in", role,
-                     tiles[role].dtype, tiles[role].shape)
+        role: Buffer(
+            tiles[role].name if role != "C" or tiles["C"] != tiles["D"] else f"{tiles['C'].name}_in",
+            role,
+            tiles[role].dtype,
+            tiles[role].shape,
+            containers[role],
+        )
         for role in "ABCD"
-        if any(r.role == role for r in (*core.inputs, *core.outputs))
-    }  # fmt: skip
+        if role in containers
+    }
     loads = [i for r in core.inputs for i in _loads(r, tiles[r.role], buffers[r.role])]
     stores = [i for r in core.outputs for i in _stores(r, tiles[r.role], buffers[r.role])]
-    return Kernel(core, tuple(buffers.values()), tuple(loads), tuple(stores))
+    return Kernel(core, tuple(buffers.values()), tuple(loads), tuple(stores), threads or needed)
 
 
 def element_coordinates(registers: Registers, tile: Tile) -> dict[int, tuple[tuple[Index, ...], ...]]:
     """Register number -> the coordinates of the elements packed into it, low bits first; whole registers only."""
-    per = 32 // dtype(registers.dtype).bits
+    per = registers.per_register
     coordinates = register_file(tile.layout, tile.shape).coordinates
     words: dict[int, tuple[tuple[Index, ...], ...]] = {}
     for word in range(registers.count):
@@ -101,25 +126,37 @@ def _loads(registers: Registers, tile: Tile, buffer: Buffer) -> Sequence[Instr]:
     out: list[Instr] = []
     for word, elements in element_coordinates(registers, tile).items():
         places = tuple([Address(buffer, x) for x in elements])
-        instruction = LOAD_WORD[registers.kind] if _neighbors(places) else LOAD_PAIR  # type: ignore[index]
-        used = places[:1] if instruction is not LOAD_PAIR else places
-        out.append(Instr(instruction, ((Slot(registers, word),), *used)))
+        if _neighbors(places):
+            instruction, places = LOAD_WORD[registers.kind], places[:1]  # type: ignore[index]
+        else:
+            instruction = GATHER[registers.container]
+        out.append(Instr(instruction, ((Slot(registers, word),), *places)))
     return out
 
 
 def _stores(registers: Registers, tile: Tile, buffer: Buffer) -> Sequence[Instr]:
-    return [
-        Instr(STORE_WORD[registers.kind], (Address(buffer, elements[0]), (Slot(registers, word),)))  # type: ignore[index]
-        for word, elements in element_coordinates(registers, tile).items()
-    ]
+    out: list[Instr] = []
+    for word, elements in element_coordinates(registers, tile).items():
+        places = tuple([Address(buffer, x) for x in elements])
+        if _neighbors(places):
+            instruction, places = STORE_WORD[registers.kind], places[:1]  # type: ignore[index]
+        elif registers.container in SCATTER:
+            instruction = SCATTER[registers.container]
+        else:
+            raise LayoutError(
+                "stage",
+                f"{tile.name}: {buffer.per_unit} {tile.dtype} share a byte of memory, and no lane has all of one",
+            )
+        out.append(Instr(instruction, (*places, (Slot(registers, word),))))
+    return out
 
 
 def _neighbors(places: tuple[Address, ...]) -> bool:
-    """Whether the elements of one register lie side by side in memory, the first at a multiple of 4 bytes."""
+    """Whether the elements of one register lie side by side in memory, the first at a multiple of its size."""
     if len(places) == 1:
         return True
-    first, second = places[0].element, places[1].element
-    return second - first == 1 and first % 2 == 0
+    first, *others = [p.element for p in places]
+    return all(x - first == i for i, x in enumerate(others, 1)) and first % len(places) == 0
 
 
 def _instr(step: Step) -> Instr:
@@ -133,7 +170,7 @@ def _target(i: Instr) -> tuple[Registers, int]:
 
 
 def _source(i: Instr) -> tuple[Registers, int]:
-    return _slot(i.arguments[1])
+    return _slot(i.arguments[-1])
 
 
 def _slot(argument: object) -> tuple[Registers, int]:

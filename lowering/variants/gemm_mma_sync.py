@@ -1,22 +1,23 @@
-"""``gemm`` on register fragments as an unrolled nest of ``mma.sync.aligned.m16n8k*``: variant ``mma.m16n8k*``."""
+"""``gemm`` on register fragments as an unrolled nest of ``mma.sync``: variants ``mma.m16n8k*`` and ``mma.m8n8k*``.
+
+They differ in the rows of one instruction alone.  What they try is every dense record of the catalogue, by table.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tilelayout import LayoutError
 from tilelayout.axis import axis
 from tilelayout.expr import Var
 
 from ..dispatch import predicate, register_dispatch
 from ..dtypes import dtype
 from ..errors import DispatchFail, fail
-from ..isa import COPY, MMA_INSTRUCTIONS, ZERO_F32, MmaInstruction
+from ..isa import COPY, ZERO, MmaInstruction
 from ..ops import GemmCall
-from ..program import Comment, For, Instr, Program, Registers, Slot, Statement, View
-from ..registers import register_file, register_span
+from ..program import Comment, For, Instr, Program, Slot, Statement, View
+from ..registers import register_file
 from ..scope import Context
-from ..tile import Tile
 from .gemm_operands import (
     Operand,
     Problem,
@@ -30,6 +31,8 @@ from .gemm_operands import (
     take_apart,
 )
 from .mma_fit import Fit, check_all_warps, fit
+from .mma_table import matching_records
+from .mma_views import register_views
 
 MAX_REGISTERS = 255
 """32-bit registers that a thread can have, on every architecture so far (CUDA programming guide, appendix on
@@ -64,18 +67,30 @@ def no_replica(call: GemmCall, context: Context) -> Any:
     return True
 
 
-@register_dispatch(
-    "gemm",
-    "cuda",
-    variant="mma.m16n8k*",
-    priority=10,
-    when=[predicate("full_active_lanes", full_active_lanes), predicate("no_replica", no_replica)],
-)
-def gemm_mma_sync(call: GemmCall, context: Context) -> Program:
-    """D = A @ B + beta * C on local tiles of 16-bit inputs, f32 accumulation; see docs/architecture.md."""
+CONDITIONS = (predicate("full_active_lanes", full_active_lanes), predicate("no_replica", no_replica))
+
+
+@register_dispatch("gemm", "cuda", variant="mma.m16n8k*", priority=10, when=CONDITIONS)
+def gemm_m16n8(call: GemmCall, context: Context) -> Program:
+    """D = A @ B + beta * C on local tiles, 16 rows an instruction; see docs/architecture.md.
+
+    ``config``: "satfinite" True clamps integer sums; "operation" "xor" counts ``a ^ b`` of one-bit factors, where "and"
+    is the default; "kind" asks for the qualifier ``.kind::`` of that name.
+    """
+    return gemm_mma_sync(call, context, 16)
+
+
+@register_dispatch("gemm", "cuda", variant="mma.m8n8k*", priority=9, when=CONDITIONS)
+def gemm_m8n8(call: GemmCall, context: Context) -> Program:
+    """The same, 8 rows an instruction."""
+    return gemm_mma_sync(call, context, 8)
+
+
+def gemm_mma_sync(call: GemmCall, context: Context, rows: int) -> Program:
+    """The program on the first record of that many rows that fits, or DispatchFail with what is in the way of each."""
     check_scopes(call)
     problem = fold_problem(call)
-    records = matching_records(call)
+    records = matching_records(call, context, problem, rows)
     operands = {
         "D": take_apart("D", call.D, "MN"),
         "A": take_apart("A", call.A, "KM" if call.transpose_a else "MK"),
@@ -100,29 +115,10 @@ def gemm_mma_sync(call: GemmCall, context: Context) -> Program:
     return fail("; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()))
 
 
-def matching_records(call: GemmCall) -> list[MmaInstruction]:
-    """The records for the operands' element types; declines with the signatures that exist."""
-    signature = (call.A.tile.dtype, call.B.tile.dtype, call.C.tile.dtype, call.D.tile.dtype)
-    found = [r for r in MMA_INSTRUCTIONS if r.signature == signature]
-    if not found:
-        known = dict.fromkeys(_signature_text(r.signature) for r in MMA_INSTRUCTIONS)
-        fail(
-            f"dtype signature {_signature_text(signature)} has no instruction; there are: {', '.join(known)}"
-        )
-    return found
-
-
-def _signature_text(signature: tuple[str, str, str, str]) -> str:
-    a, b, c, d = signature
-    return f"{d} = {a} @ {b} + {c}"
-
-
 def build(
     call: GemmCall, context: Context, problem: Problem, operands: dict[str, Operand], record: MmaInstruction
 ) -> Program:
     """The program on one instruction, or DispatchFail with what is in the way."""
-    if record.sm > context.target.sm:
-        fail(f"needs sm_{record.sm}, the target is {context.target}")
     sizes = {"M": problem.M, "N": problem.N, "K": problem.K}
     found = fit(record, operands, sizes, LANE, context.warp_axis)
     check_all_warps(found.carved, context.warps, context.scope)
@@ -133,80 +129,13 @@ def check_registers(program: Program) -> None:
     """No fragment, and nothing that must be live at once, takes more registers than a thread has."""
     remedy = "use smaller tiles or spread them over more warps"
     for r in program.registers:
-        if r.count > MAX_REGISTERS:
-            fail(f"{r.role} takes {r.count} registers a thread, there are {MAX_REGISTERS}: {remedy}")
-    total = sum(r.count for r in program.registers)  # a bound that is cheap, and nearly always enough
+        if r.words > MAX_REGISTERS:
+            fail(f"{r.role} takes {r.words} registers a thread, there are {MAX_REGISTERS}: {remedy}")
+    total = sum(r.words for r in program.registers)  # a bound that is cheap, and nearly always enough
     if total > MAX_REGISTERS and program.peak_registers > MAX_REGISTERS:
         fail(
             f"{program.peak_registers} registers a thread would be live at once, there are {MAX_REGISTERS}: {remedy}"
         )
-
-
-# --- registers ----------------------------------------------------------------------------------
-
-NAMES = {"A": "a_words", "B": "b_words", "C": "c_local", "D": "d_local"}
-
-
-def register_views(call: GemmCall, found: Fit, operands: dict[str, Operand]) -> dict[str, View]:
-    """Per lane, in element slots: D and C as [Mo, No, rM, rN], A as [Mo, Ko, rM, kHi, k_pack], B as
-    [Ko, No, kHi, k_pack].
-    """
-    record, (mt, nt, kt) = found.instruction, found.tiles
-    at = found.carved
-    rM, rN, kHi, p = record.row_blocks, record.column_registers, record.k_blocks, record.k_pack
-    out: dict[str, View] = {}
-    for role, region in call.operands():
-        tile = region.tile
-        offset = int(operands[role].offset.get(axis("m"), 0))
-        if role == "A":
-            m, k = at["A", "M"], at["A", "K"]
-            shape = (mt, kt, rM, kHi, p)
-            strides = (m.tile_stride, k.tile_stride, m.stride(1), k.stride(1), k.stride(2))
-        elif role == "B":
-            k, n = at["B", "K"], at["B", "N"]
-            shape = (kt, nt, kHi, p)
-            strides = (k.tile_stride, n.tile_stride, k.stride(1), k.stride(2))
-        else:
-            m, n = at[role, "M"], at[role, "N"]
-            shape = (mt, nt, rM, rN)
-            strides = (m.tile_stride, n.tile_stride, m.stride(1), n.stride(1))
-        view = View(register_group(role, tile), shape, strides, offset)
-        check_view(role, view, p if role in "AB" else 1)
-        out[role] = view
-    return out
-
-
-def register_group(role: str, tile: Tile) -> Registers:
-    """A tile's registers: as many 32-bit words as its whole register span takes."""
-    try:
-        span = register_span(tile.layout)
-    except LayoutError as error:
-        fail(f"{role} ({tile.name}): {error.rule}")
-    bits = dtype(tile.dtype).bits * span
-    return Registers(
-        NAMES[role], role, tile.dtype, -(-bits // 32), "f32" if tile.dtype == "float32" else "b32"
-    )
-
-
-def check_view(role: str, view: View, packed: int) -> None:
-    """The words that a view names are whole and distinct."""
-    names = {
-        "A": ("Mo", "Ko", "rM", "kHi"),
-        "B": ("Ko", "No", "kHi"),
-        "C": ("Mo", "No", "rM", "rN"),
-        "D": ("Mo", "No", "rM", "rN"),
-    }
-    if view.offset % packed:
-        fail(f"{role}: register offset {view.offset} splits a 32-bit register of {packed} elements")
-    for name, n, stride in zip(names[role], view.shape, view.strides, strict=False):
-        if n > 1 and stride % packed:
-            fail(f"{role}: {name} stride {stride} splits a 32-bit register of {packed} elements")
-    slots = view.slots()
-    if len(set(slots)) != len(slots):
-        steps = ", ".join(
-            f"{name} {n}:{s}" for name, n, s in zip(names[role], view.shape, view.strides, strict=False)
-        )
-        fail(f"{role}: register strides collide ({steps}): two elements of a lane share a register")
 
 
 # --- the nest -----------------------------------------------------------------------------------
@@ -217,22 +146,25 @@ def nest(call: GemmCall, context: Context, problem: Problem, found: Fit, views: 
     record, (mt, nt, kt) = found.instruction, found.tiles
     m, n, k = Var("m", 0, mt - 1), Var("n", 0, nt - 1), Var("k", 0, kt - 1)
     d, c, a, b = (views[role] for role in "DCAB")
-    rMs, rNs, kHis = range(record.row_blocks), range(record.column_registers), range(record.k_blocks)
+    rMs, kHis = range(record.row_blocks), range(record.k_blocks)
+    rNs = range(0, record.column_registers, d.registers.per_register)
     d_slots = tuple([Slot(d.registers, d.word(m, n, rM, rN)) for rM in rMs for rN in rNs])
     c_slots = tuple([Slot(c.registers, c.word(m, n, rM, rN)) for rM in rMs for rN in rNs])
     a_slots = tuple([Slot(a.registers, a.word(m, k, rM, kHi, 0)) for kHi in kHis for rM in rMs])
     b_slots = tuple([Slot(b.registers, b.word(k, n, kHi, 0)) for kHi in kHis])
+    kind = d.registers.kind
     if problem.accumulate:
-        start = [Instr(COPY["f32"], ((x,), (y,))) for x, y in zip(d_slots, c_slots, strict=True)]
+        start = [Instr(COPY[kind], ((x,), (y,))) for x, y in zip(d_slots, c_slots, strict=True)]
     else:
-        start = [Instr(ZERO_F32, ((x,),)) for x in d_slots]
+        start = [Instr(ZERO[kind], ((x,),)) for x in d_slots]
     multiply = Instr(record.instruction, (d_slots, a_slots, b_slots))
     tile = For(n, (Comment("m = {m}, n = {n}"), *start, For(k, (multiply,))))
     kept, keeping = untouched(call, problem, views)
     inputs = [a.registers, b.registers, *([c.registers] if problem.accumulate or kept == "C" else [])]
     if kept == "D":
         inputs.append(d.registers)
-    name = f"gemm_m{problem.M}n{problem.N}k{problem.K}_{dtype(record.a).ptx}"
+    factors = "_".join(dict.fromkeys(dtype(x).ptx for x in (record.a, record.b)))
+    name = f"gemm_m{problem.M}n{problem.N}k{problem.K}_{factors}"
     return Program(
         name,
         context.warps,
@@ -251,10 +183,21 @@ def untouched(call: GemmCall, problem: Problem, views: dict[str, View]) -> tuple
     """
     if call.D.is_full:
         return None, []
-    rest = sorted(
-        set(register_file(call.D.tile.layout, call.D.tile.shape).coordinates) - region_slots(call.D)
-    )
+    whole = set(register_file(call.D.tile.layout, call.D.tile.shape).coordinates)
+    rest = whole_registers(whole - region_slots(call.D), views["D"])
     if not (problem.accumulate and call.C.tile == call.D.tile):
         return "D", []
     d, c = views["D"].registers, views["C"].registers
-    return "C", [Instr(COPY["f32"], ((Slot(d, i),), (Slot(c, i),))) for i in rest]
+    return "C", [Instr(COPY[d.kind], ((Slot(d, i),), (Slot(c, i),))) for i in rest]
+
+
+def whole_registers(slots: set[int], view: View) -> list[int]:
+    """The registers that those elements fill; declines where one is filled in part, which no move could keep."""
+    per = view.registers.per_register
+    numbers = sorted({slot // per for slot in slots})
+    for i in numbers:
+        if not slots.issuperset(range(i * per, (i + 1) * per)):
+            fail(
+                f"D: its tile holds only a part of register {i}, of {per} elements, beside the region that is written"
+            )
+    return numbers

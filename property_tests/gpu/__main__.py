@@ -1,4 +1,6 @@
-"""Every shared gemm case on the GPU in one process, against float64 and the reference machine; ends with a summary."""
+"""Every shared gemm case, and every dense instruction, on the GPU in one process, against float64 and the reference
+machine; ends with a summary.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from lowering import lower
 from lowering.backends import numba_cuda
 
 from ..gemm_cases import Case, all_cases, one_warp
-from . import user_kernels
+from . import records, texts, user_kernels
 
 
 def operands(call: Any, integers: bool) -> dict[str, Any]:
@@ -57,8 +59,9 @@ def run_case(case: Case) -> dict[str, Any]:
         raise ValueError("not exact on small integers")
     arrays = operands(case.call, integers=False)
     result = lowered.launch(**arrays)
-    same = result.view(np.uint32) == lowered.run(**arrays).view(np.uint32)
-    return {"error": check(case.call, arrays, result), "bit_equal": float(same.mean())}
+    wanted, numerics = records.reference(lowered, arrays)
+    same = float((result.view(np.uint32) == wanted.view(np.uint32)).mean())
+    return {"error": check(case.call, arrays, result), "numerics": numerics, "bit_equal": same}
 
 
 def rows() -> list[tuple[str, Callable[[], dict[str, Any]]]]:
@@ -68,6 +71,8 @@ def rows() -> list[tuple[str, Callable[[], dict[str, Any]]]]:
     ]
     out.append(("4x8x4x16 float16", lambda: run_case(Case("", one_warp((4, 8, 4, 16), "float16")))))
     out += [(f"user kernel: {name}", run) for name, run in user_kernels.ROWS]
+    out += records.rows()
+    out += texts.rows()
     return out
 
 
@@ -75,6 +80,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m property_tests.gpu", description=__doc__)
     parser.add_argument("--json", type=Path, help="write the results here")
     parser.add_argument("--commit", default="", help="what is being tested, noted in the results")
+    parser.add_argument("--only", default="", help="run only the rows whose names contain this")
     options = parser.parse_args()
     card = numba_cuda.gpu_name()
     if card is None:
@@ -82,6 +88,8 @@ def main() -> int:
         return 2
     results: list[dict[str, Any]] = []
     for name, run in rows():
+        if options.only not in name:
+            continue
         began = time.perf_counter()
         try:
             outcome = {"right": True, **run()}

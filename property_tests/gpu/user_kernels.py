@@ -10,7 +10,9 @@ from numba import cuda
 
 from lowering import lower
 from lowering.backends import numba_cuda
+from lowering.backends.arrays import to_memory
 
+from .. import record_cases
 from ..gemm_cases import one_warp
 
 
@@ -60,6 +62,36 @@ def element_by_element() -> dict[str, Any]:
     return exact(d, expected)
 
 
+def swapped_elements(name: str) -> dict[str, Any]:
+    """On a record's fragments: two elements of A change places in every lane, and back; D gets one of its own twice."""
+    record = next(i for i in record_cases.RECORDS if i.name == name)
+    call = record_cases.call_of(record, beta=0.0)
+    gemm = record_cases.lowered_of(record, call, numba_cuda.gpu_target()).device_function
+    load_a, load_b, get, put, store = gemm.load_a, gemm.load_b, gemm.get, gemm.set, gemm.store
+    last = gemm.types["A"].slots - 1
+
+    @cuda.jit
+    def kernel(A, B, D):
+        a, b = load_a(A), load_b(B)
+        x, y = get(a, 0), get(a, last)
+        turned = put(put(a, 0, y), last, x)
+        x, y = get(turned, 0), get(turned, last)
+        d = gemm(put(put(turned, 0, y), last, x), b)
+        d = put(d, 1, get(d, 0))
+        store(D, d)
+
+    arrays = record_cases.whole(call, np.random.default_rng(5))
+    tiles, forms = call.tiles, gemm.types
+    a, b = (to_memory(arrays[r], tiles[r].element, forms[r].container) for r in "AB")
+    carried = [x if x.dtype.name == forms[r].array_types[0].name else x.view(forms[r].array_types[0].name)
+               for r, x in zip("AB", (a, b), strict=True)]  # fmt: skip
+    d = np.zeros(tiles["D"].shape, tiles["D"].element.numpy)
+    kernel[1, 32](*carried, d)
+    expected, _ = record_cases.answer(record, call, arrays)
+    expected[:, 1::2][:8] = expected[:, ::2][:8]  # slots 0 and 1 are neighboring columns of the first 8 rows
+    return exact(d, expected)
+
+
 def exact(result: Any, expected: Any) -> dict[str, Any]:
     if not np.array_equal(result, expected):
         raise ValueError(f"{(result != expected).sum()} of {result.size} elements differ")
@@ -69,4 +101,17 @@ def exact(result: Any, expected: Any) -> dict[str, Any]:
 ROWS: tuple[tuple[str, Callable[[], dict[str, Any]]], ...] = (
     ("K loop with D in registers", looped),
     ("get and set", element_by_element),
+    *[
+        (f"get and set, {name}", lambda name=name: swapped_elements(name))
+        for name in (
+            "m8n8k4.f64",
+            "m16n8k16.f64",
+            "m16n8k8.tf32",
+            "m16n8k32.s8",
+            "m16n8k64.s4",
+            "m16n8k256.b1.and",
+            "m16n8k32.e4m3",
+            "m16n8k16.f16.f16.f16.f16",
+        )
+    ],
 )

@@ -28,7 +28,7 @@ assembles = pytest.mark.skipif(
 )
 
 ORIENTATIONS = [(False, False), (True, False), (False, True), (True, True)]
-NEWEST = ("sm_80", "sm_90a", "sm_120a")
+TILED_FOR = ("sm_90a", *[pytest.param(name, marks=pytest.mark.slow) for name in ("sm_80", "sm_120a")])
 
 
 def lowered_in(record: MmaInstruction, turned: tuple[bool, bool], **options: Any) -> Lowered:
@@ -77,7 +77,7 @@ def test_our_ptx_assembles(record: MmaInstruction) -> None:
 
 
 @assembles
-@pytest.mark.parametrize("name", NEWEST)
+@pytest.mark.parametrize("name", TILED_FOR)
 @pytest.mark.parametrize("record", cases.FAMILIES, ids=lambda i: i.name)
 def test_tilings_assemble_in_both_orientations(record: MmaInstruction, name: str) -> None:
     where = target(name)

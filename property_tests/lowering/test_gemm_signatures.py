@@ -54,7 +54,7 @@ def chosen(call: GemmCall, target: str, **config: Any) -> tuple[str, ...]:
         ("m16n8k32.e4m3", 1, "sm_120a", "m16n8k32.e4m3"),
     ],
 )
-def test_larger_k_first(record: str, k: int, target: str, wanted: str) -> None:
+def test_c47_larger_k_first(record: str, k: int, target: str, wanted: str) -> None:
     assert chosen(cases.call_of(BY_NAME[record], (1, 1, k)), target) == (wanted,)
 
 
@@ -108,6 +108,12 @@ def test_a_kind_may_be_asked_for() -> None:
     call = cases.call_of(BY_NAME["m16n8k32.e5m2"])
     assert chosen(call, "sm_120a", kind="f8f6f4") == ("m16n8k32.f8f6f4.e5m2",)
     assert chosen(call, "sm_120a", kind="") == ("m16n8k32.e5m2",)
+    text = refusal(call, "sm_120a", kind="mxf8f6f4")
+    assert (
+        "config kind is 'mxf8f6f4', the instructions of float32 = float8_e5m2 @ float8_e5m2 + float32 have"
+        in text
+    )
+    assert "needs operands of scale factors, which gemm does not have" in text
     assert "config kind is 'mxf4', the instructions of" in refusal(call, "sm_120a", kind="mxf4")
 
 
@@ -164,7 +170,7 @@ def test_instructions_that_gemm_cannot_carry_out() -> None:
         ((4, 12, 100), ("uint1", "uint1", "int32"), "M = 4 is not a multiple of 8; N = 12 is not a multiple of 8; K"),
     ],
 )  # fmt: skip
-def test_sizes_that_are_not_covered(
+def test_c47_sizes_that_are_not_covered(
     sizes: tuple[int, int, int], types: tuple[str, str, str], words: str
 ) -> None:
     text = refusal(tiles(*sizes, *types))
@@ -193,7 +199,7 @@ def test_eight_rows_where_sixteen_came_later() -> None:
         lower(call, target="sm_80", scope="warp", dispatch="mma.m16n8k*")
 
 
-def test_sixteen_bit_bfloat16_sums_exist_nowhere() -> None:
+def test_c47_sixteen_bit_bfloat16_sums_exist_nowhere() -> None:
     for target in ("sm_80", "sm_90a", "sm_120a"):
         text = refusal(tiles(16, 8, 16, "bfloat16", "bfloat16", "float16"), target)
         assert (

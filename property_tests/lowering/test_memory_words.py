@@ -125,6 +125,24 @@ def test_columns_of_half_registers_are_scattered() -> None:
     np.testing.assert_array_equal(execute(lowered.ptx, before)[-1].astype(np.float64), wanted)
 
 
+@pytest.mark.parametrize(
+    "name", ["m16n8k16.f16", "m16n8k16.s8", "m16n8k32.s4", "m16n8k32.e4m3", "m16n8k128.b1.and"]
+)
+def test_c44_operands_across_memory_are_gathered_element_by_element(name: str) -> None:
+    """B as (K, N): a register's elements are of neighboring rows; as (N, K) they are neighbors."""
+    record = named(name)
+    for across in (True, False):
+        lowered = cases.lowered_of(record, cases.call_of(record, transpose_b=not across))
+        (b,) = [x for x in lowered.kernel.buffers if x.role == "B"]
+        loads = [
+            i
+            for i in lowered.kernel.loads
+            if any(isinstance(x, Address) and x.buffer == b for x in i.arguments)
+        ]
+        gather = GATHER[record.container("B")]
+        assert {i.instruction.name for i in loads} == {gather.name if across else LOAD_WORD["b32"].name}
+
+
 def test_c60_packed_rows_of_odd_length_are_refused() -> None:
     record = named("m8n8k32.s4")
     plain = cases.call_of(record)

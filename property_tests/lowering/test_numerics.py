@@ -73,7 +73,7 @@ def test_every_entry_is_whole() -> None:
         assert entry.source
         assert {entry.a, entry.b, entry.accumulator, *entry.seen} <= set(FORMATS)
         if entry.evidence != "measured":
-            assert entry.numerics == "sm_86" or (entry.separate and entry.numerics in ("sm_90", "sm_100"))
+            assert entry.numerics == "sm_86" or (entry.separate and entry.numerics == "sm_100")
 
 
 def test_formats_are_those_of_ml_dtypes() -> None:
@@ -289,6 +289,12 @@ def test_tf32_registers_lose_thirteen_bits() -> None:
     assert (drop_to_tfloat32(values) == cut).all()
     assert drop_to_tfloat32(np.array([np.inf]))[0] == np.inf
     assert np.isnan(drop_to_tfloat32(np.array([np.nan]))[0])
+    # A NaN that has nothing but dropped bits becomes an infinity, of float64 and float32 alike.
+    words = np.array([0x7F801FFF, 0xFF800001, 0x7F802000, 0xFFC00001, 0x7F7FFFFF, 0x00001FFF], np.uint32)
+    wanted = [np.inf, -np.inf, np.nan, np.nan, 2.0**127 * (2 - 2.0**-10), 0.0]
+    np.testing.assert_array_equal(drop_to_tfloat32(words.view(np.float32)), wanted)
+    nan64 = np.array([0x7FF0_0000_2000_0000, 0x7FF0_0400_0000_0000], np.uint64).view(np.float64)
+    np.testing.assert_array_equal(drop_to_tfloat32(nan64), [np.inf, np.nan])
 
 
 # ------------------------------------------------------------------------------------------------ refusals
@@ -344,3 +350,51 @@ def test_operands_that_do_not_fit_are_refused() -> None:
         accumulate(A, B, C, mx, -np.ones((2, 1)), np.ones((1, 3)))
     with pytest.raises(LayoutError, match=r"scale_b holds .*3\.0"):
         accumulate(A, B, C, mx, np.ones((2, 1)), 3 * np.ones((1, 3)))
+
+
+def test_float64_nans_are_the_second_factor_then_c_then_the_first() -> None:
+    """Every mixture of NaNs, infinities and numbers in one fused multiply-add; signaling ones become quiet."""
+    quiet = 1 << 51
+    nans = [0x7FF8000000000005, 0xFFF8000000000009, 0x7FF0000000000003, 0xFFF0000000000001]
+    others = [0x7FF0000000000000, 0xFFF0000000000000, 0, 0x3FF0000000000000]
+    words = np.array(nans + others, np.uint64)
+    x, y, z = np.meshgrid(words, words, words, indexing="ij")
+    a, b, c = (v.reshape(-1, 1, 1).view(np.float64) for v in (x, y, z))
+    found = bits(accumulate(a, b, c, model("exact", "float64", "float64", "float64", 1)), "float64")
+    for first, second, third, got in zip(x.flat, y.flat, z.flat, found.flat, strict=True):
+        operands = [int(v) for v in (second, third, first) if int(v) in nans]
+        if operands:
+            assert int(got) == operands[0] | quiet
+        elif np.isnan(got.view(np.float64)):
+            assert int(got) == 0xFFF8000000000000
+    assert (found == 0xFFF8000000000000).any()
+
+
+def test_a_nan_of_float64_goes_on_to_the_end() -> None:
+    a, b, c = np.ones((1, 4)), np.ones((4, 1)), np.zeros((1, 1))
+    a[0, 1] = np.array(0x7FF8000000000007, np.uint64).view(np.float64)
+    a[0, 2], b[3, 0] = np.inf, -np.inf
+    d = accumulate(a, b, c, model("exact", "float64", "float64", "float64", 4))
+    assert hex(bits(d, "float64")[0, 0]) == "0x7ff8000000000007"
+
+
+def test_quadpairs_on_hopper_are_ordinary_arithmetic() -> None:
+    """2**-24 beside 1 is lost before C or seen after it; signs of zeros are IEEE's."""
+    big, small = [1.0, 2.0**-12, 2.0**-12, 0], [1.0, 2.0**-12, 2.0**-12, 0]
+    assert one("sm_90", big, small, 0, 4) == 1  # 1 + 2**-24 is 1 twice
+    assert one("sm_90", big[1:], small[1:], 1, 4) == 1 + 2.0**-23  # 2**-24 + 2**-24 before C
+    zeros = np.full((1, 4), -0.0)
+    for accumulator in ("float32", "float16"):
+        how = model("sm_90", "float16", "float16", accumulator, 4)
+        ones = np.ones((4, 1))
+        # Of float32 the sum begins with +0.
+        negative = np.signbit(accumulate(zeros, ones, np.full((1, 1), -0.0), how))[0, 0]
+        assert negative == (accumulator == "float16")
+        assert not np.signbit(accumulate(zeros, ones, np.zeros((1, 1)), how))[0, 0]
+    # f16 takes two products and C, then the other two: C = 2**-24 would be lost beside all four.
+    types = ("float16", "float16", "float16")
+    assert one("sm_90", [1.0, -1.0, 2.0**-12, 0], [1.0, 1.0, 2.0**-12, 0], 2.0**-24, 4, *types) == 2.0**-23
+    assert one("sm_90", [0, 0, 1.0, -1.0], [0, 0, 1.0, 1.0], 2.0**-24, 4, *types) == 2.0**-24
+    assert one("sm_90", [2.0, 0, 2.0**12, 0], [1.0, 0, 2.0**12, 0], -(2.0**15), 4, *types) == np.inf
+    with pytest.raises(LayoutError, match="K is one of 8, 16"):
+        model("sm_80", "float16", "float16", "float32", 4)

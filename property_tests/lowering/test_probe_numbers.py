@@ -18,7 +18,7 @@ from property_tests.gpu.probe.__main__ import main
 from property_tests.gpu.probe.device import GpuError, Machine
 from property_tests.gpu.probe.directed import cases, operands
 from property_tests.gpu.probe.elements import dense_of, read_operands, registers, slot_bits, slot_numbers
-from property_tests.gpu.probe.numbers import compare, is_exact
+from property_tests.gpu.probe.numbers import compare, hypotheses, is_exact
 from property_tests.gpu.probe.report import directed_lines, line, totals
 from property_tests.gpu.probe.rows import plan, run_row
 from property_tests.gpu.probe.worker import in_turn, in_workers
@@ -61,7 +61,7 @@ def test_random_integers_reach_both_ends(name: str) -> None:
     assert np.abs(slot_numbers(record, "C", values["D"])).max() > 2**31 - 2**9
 
 
-@pytest.mark.parametrize("name", FLOATING)
+@pytest.mark.parametrize("name", [*FLOATING, "sp.m16n8k16.bf16", "sp.m16n8k64.e4m3", "m8n8k4.row.row.f16"])
 def test_a_device_is_told_by_its_model(name: str) -> None:
     """A machine that adds as sm_90 does is bit-equal under that name, and not under "exact" (f64 has one way only)."""
     found = compare(RECORDS[name], Machine(numerics="sm_90"), 16)
@@ -71,6 +71,17 @@ def test_a_device_is_told_by_its_model(name: str) -> None:
         assert found["numbers"]["sm_90"] == {"equal": 1}
         assert found["special"]["sm_90"] == {"equal": 1}
         assert found["numbers"]["exact"]["equal"] < 1
+        # The same device is wrong where another model is claimed for it.
+        device = Machine(numerics="exact")
+        device.numerics = "sm_90"
+        device.run = Machine(numerics="exact").run  # type: ignore[method-assign]
+        other = compare(RECORDS[name], device, 16)
+        assert (other["claimed"], other["right"]) == ("sm_90", False)
+        ways = hypotheses(RECORDS[name])
+        assert ways
+        assert ways.keys() < found["numbers"].keys()
+        assert all(found["numbers"][way]["equal"] < 1 for way in ways)
+    assert found["claimed"] == ("exact" if is_exact(RECORDS[name]) else "sm_90")
     assert found["right"]
     assert found["nan_words"]
 
@@ -86,7 +97,8 @@ def test_one_flipped_bit_is_shown_with_what_went_into_it(name: str) -> None:
     found = compare(record, Altered({"out": flip}), 4)
     entry = found["numbers"]["exact"]
     assert entry["differ"] == 1
-    assert found["right"] is (not is_exact(record))
+    assert not found["right"]
+    assert found["claimed"] == "exact"
     (shown,) = entry["first"]
     assert (shown["warp"], shown["lane"]) == (3, 7)
     assert int(shown["got"], 16) ^ int(shown["expected"], 16) in (1, 1 << 32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lowering import Lowered, Tile
+from lowering.backends import arrays as arrays_room
 from lowering.backends.arrays import as_operand, blank, from_bits, from_memory, to_bits, to_memory
 from lowering.dtypes import DTYPES, dtype
 from lowering.isa import DENSE
@@ -191,3 +193,8 @@ def test_unknown_models_are_refused() -> None:
     arrays = cases.given(eight.call, cases.whole(eight.call, np.random.default_rng(0)))
     with pytest.raises(LayoutError, match="no published model of float8_e4m3fn"):
         eight.run(**arrays, numerics="sm_80")
+
+
+def test_examples_of_docstrings() -> None:
+    failed, tried = doctest.testmod(arrays_room)
+    assert (failed, tried > 0) == (0, True)

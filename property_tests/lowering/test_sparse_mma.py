@@ -243,12 +243,39 @@ def test_no_model_of_numerics_is_made_up() -> None:
     zeros = {o.name: np.zeros((1, 32, o.count), np.uint32) for o in record.instruction.operands}
     zeros["e"][:] = 0x44444444
     assert (record.multiply({**zeros, "numerics": "exact"})["D"] == 0).all()
-    with pytest.raises(LayoutError, match=r"no model 'sm_90' of mma\.sp"):
-        record.multiply({**zeros, "numerics": "sm_90"})
+    assert (record.multiply({**zeros, "numerics": "sm_90"})["D"] == 0).all()
+    with pytest.raises(LayoutError, match=r"K = 16 on sm_80's mma\.sp .*sm_90 \(K = 8\), sm_90 \(K = 16\)"):
+        record.multiply({**zeros, "numerics": "sm_80"})
     whole = RECORDS["sp.m16n8k32.s8"]
     zeros = {o.name: np.zeros((1, 32, o.count), np.uint32) for o in whole.instruction.operands}
     zeros["e"][:] = 0x44444444
     assert (whole.multiply({**zeros, "numerics": "sm_90"})["D"] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["sp.m16n8k32.f16", "sp.ordered.m16n8k16.tf32", "sp.m16n8k64.e5m2"])
+def test_what_meets_no_kept_element_takes_no_part(name: str) -> None:
+    """B is infinite wherever row 5 keeps nothing; other rows keep some of that."""
+    record = RECORDS[name]
+    rng = np.random.default_rng(5)
+    a = sparse_matrix(record, rng, 1, 3)
+    values, words = record.compress(a)
+    kept = record.sparsity.columns_of(record.sparsity.codes_of(words))
+    meets = np.isin(np.arange(record.dense.k), kept[5])
+    b = np.where(meets[:, None], rng.integers(-2, 3, (record.dense.k, 8)), np.inf)
+    operands = {
+        "A": a_words(record, a, values)[None],
+        "B": b_words(record, b)[None],
+        "D": d_words(record, np.zeros((16, 8)))[None],
+        "e": words[None, :, None],
+    }
+    finite = np.where(np.isfinite(b), b, 0)
+    for numerics in ("exact", "sm_90"):
+        found = record.multiply({**operands, "numerics": numerics})["D"][0]
+        numbers = found.view(np.float32).reshape(8, 4, 2, 2).transpose(2, 0, 1, 3).reshape(16, 8)
+        assert (numbers[5] == a[5] @ finite).all()
+        others = [row for row in range(16) if not np.isin(kept[row], kept[5]).all()]
+        assert others
+        assert not np.isfinite(numbers[others]).any()
 
 
 def test_the_table_is_whole() -> None:

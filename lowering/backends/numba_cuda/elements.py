@@ -1,6 +1,7 @@
 """Single elements of a fragment, by slots that are constants when the kernel is compiled.
 
-A slot counts elements: slot s of a 16-bit type is half ``s % 2`` of word ``s // 2``.  A slot that is only known at run
+A slot counts elements: slot s of a 16-bit type is half ``s % 2`` of word ``s // 2``, of float64 the words ``2 * s`` and
+``2 * s + 1``.  A slot that is only known at run
 time would move the fragment to local memory, and is refused.
 """
 
@@ -16,16 +17,22 @@ from numba.cuda.extending import intrinsic
 
 from .fragment import WORD, FragmentType
 
+DOUBLE_WORD = ir.IntType(64)
+
 
 @intrinsic
 def get_element(typingctx: Any, fragment: Any, slot: Any) -> Any:
-    """``get(fragment, slot)``: the element as float32 for a float32 fragment, else its bits, e.g. uint16."""
+    """``get(fragment, slot)``: the element where numba has its type, else its bits, see `FragmentType.value_type`."""
     word, shift = _place("get", fragment, slot)
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]) -> ir.Value:
-        bits = builder.lshr(builder.extract_value(args[0], word), ir.Constant(WORD, shift))
-        narrow = builder.trunc(bits, ir.IntType(fragment.element.bits))
-        return builder.bitcast(narrow, context.get_value_type(signature.return_type))
+        if fragment.container > WORD.width:
+            bits = joined(builder, *[builder.extract_value(args[0], word + i) for i in range(2)])
+        else:
+            bits = builder.lshr(builder.extract_value(args[0], word), ir.Constant(WORD, shift))
+            bits = builder.trunc(bits, ir.IntType(fragment.container))
+        bits = builder.zext(bits, ir.IntType(signature.return_type.bitwidth))
+        return builder.bitcast(bits, context.get_value_type(signature.return_type))
 
     return fragment.value_type(fragment, slot), codegen
 
@@ -34,16 +41,21 @@ def get_element(typingctx: Any, fragment: Any, slot: Any) -> Any:
 def set_element(typingctx: Any, fragment: Any, slot: Any, value: Any) -> Any:
     """``set(fragment, slot, value) -> fragment`` with that element replaced, by a value as `get_element` gives it."""
     word, shift = _place("set", fragment, slot)
-    accepted = types.Number if fragment.value_type == types.float32 else types.Integer
+    accepted = types.Number if isinstance(fragment.value_type, types.Float) else types.Integer
     if not isinstance(types.unliteral(value), accepted) or isinstance(value, types.Complex):
         raise TypingError(
             f"set takes {fragment.value_type} for an element of {fragment}, got {types.unliteral(value)}"
         )
-    mask = ((1 << fragment.element.bits) - 1) << shift
+    mask = ((1 << fragment.container) - 1) << shift
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]) -> ir.Value:
-        bits = builder.bitcast(args[2], ir.IntType(fragment.element.bits))
-        bits = builder.shl(builder.zext(bits, WORD), ir.Constant(WORD, shift))
+        bits = builder.bitcast(args[2], ir.IntType(fragment.value_type.bitwidth))
+        if fragment.container > WORD.width:
+            for i, part in enumerate(halves(builder, bits)):
+                args = [builder.insert_value(args[0], part, word + i), *args[1:]]
+            return args[0]
+        bits = builder.zext(builder.trunc(bits, ir.IntType(fragment.container)), WORD)
+        bits = builder.shl(bits, ir.Constant(WORD, shift))
         kept = builder.and_(builder.extract_value(args[0], word), ir.Constant(WORD, 0xFFFFFFFF ^ mask))
         return builder.insert_value(args[0], builder.or_(kept, bits), word)
 
@@ -65,6 +77,18 @@ def zeros(name: str, fragment: FragmentType) -> Any:
     return intrinsic(typed)
 
 
+def joined(builder: ir.IRBuilder, low: ir.Value, high: ir.Value) -> ir.Value:
+    """64 bits of two words."""
+    upper = builder.shl(builder.zext(high, DOUBLE_WORD), ir.Constant(DOUBLE_WORD, WORD.width))
+    return builder.or_(builder.zext(low, DOUBLE_WORD), upper)
+
+
+def halves(builder: ir.IRBuilder, bits: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """The low and the high word of 64 bits."""
+    upper = builder.lshr(bits, ir.Constant(DOUBLE_WORD, WORD.width))
+    return builder.trunc(bits, WORD), builder.trunc(upper, WORD)
+
+
 def _place(operation: str, fragment: Any, slot: Any) -> tuple[int, int]:
     """Word and shift of a slot; TypingError for what is no fragment, no constant, or outside."""
     if not isinstance(fragment, FragmentType):
@@ -74,5 +98,4 @@ def _place(operation: str, fragment: Any, slot: Any) -> tuple[int, int]:
     number = slot.literal_value
     if not 0 <= number < fragment.slots:
         raise TypingError(f"{operation}: slot {number} is not in the {fragment.slots} slots of {fragment}")
-    word, within = divmod(number, fragment.per_word)
-    return word, within * fragment.element.bits
+    return fragment.place(number)  # type: ignore[no-any-return]

@@ -12,11 +12,13 @@ from llvmlite import ir
 
 from tilelayout import LayoutError
 
-from ...isa import COPY, ZERO_F32
+from ...isa import COPY, ZERO
 from ...program import Address, Program, Registers, Step, step_text
 from . import inline_asm
+from .elements import halves, joined
 from .fragment import WORD
 
+_ZEROS = {i.name: inline_asm.TYPES[kind] for kind, i in ZERO.items()}
 _COPIES = {i.name for i in COPY.values()}
 
 State = dict[tuple[Registers, int], ir.Value]
@@ -53,15 +55,29 @@ def emit(builder: ir.IRBuilder, program: Program, fragments: Sequence[ir.Value])
     state: State = {}
     for registers, fragment in zip(program.inputs, fragments, strict=True):
         for i in range(registers.count):
-            word = builder.extract_value(fragment, i)
-            state[registers, i] = builder.bitcast(word, inline_asm.TYPES[registers.kind])
+            state[registers, i] = _register(builder, registers, fragment, i)
     for step in program.steps:
         _step(builder, step, state)
-    result: ir.Value = ir.Constant(ir.ArrayType(WORD, output.count), None)
+    result: ir.Value = ir.Constant(ir.ArrayType(WORD, output.words), None)
     for i in range(output.count):
         if (output, i) in state:
-            result = builder.insert_value(result, builder.bitcast(state[output, i], WORD), i)
+            for at, word in _words(builder, output, state[output, i], i):
+                result = builder.insert_value(result, word, at)
     return result
+
+
+def _register(builder: ir.IRBuilder, r: Registers, fragment: ir.Value, i: int) -> ir.Value:
+    """Register i of a fragment, of the LLVM type of its class."""
+    each = r.bits // WORD.width
+    words = [builder.extract_value(fragment, each * i + part) for part in range(each)]
+    return builder.bitcast(words[0] if each == 1 else joined(builder, *words), inline_asm.TYPES[r.kind])
+
+
+def _words(builder: ir.IRBuilder, r: Registers, value: ir.Value, i: int) -> list[tuple[int, ir.Value]]:
+    """The words of register i, with their places in the fragment."""
+    each = r.bits // WORD.width
+    bits = builder.bitcast(value, ir.IntType(r.bits))
+    return list(enumerate([bits] if each == 1 else halves(builder, bits), each * i))
 
 
 def _step(builder: ir.IRBuilder, step: Step, state: State) -> None:
@@ -88,8 +104,8 @@ def _execute(
     builder: ir.IRBuilder, step: Step, values: dict[str, list[ir.Value]]
 ) -> dict[str, list[ir.Value]]:
     name = step.instruction.name
-    if name == ZERO_F32.name:
-        return {"d": [ir.Constant(inline_asm.TYPES["f32"], 0.0)]}
+    if name in _ZEROS:
+        return {"d": [ir.Constant(_ZEROS[name], 0)]}
     if name in _COPIES:
         return {"d": values["a"]}
     return inline_asm.call(builder, step.instruction, values)

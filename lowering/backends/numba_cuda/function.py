@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from llvmlite import ir
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError
+from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.extending import infer_getattr, intrinsic, lower_getattr_generic
 from numba.cuda.typing.templates import AttributeTemplate
 
@@ -17,6 +18,7 @@ from .elements import get_element, set_element, zeros
 from .emit import check, emit
 from .fragment import of_registers, of_tile
 from .memory import load, store
+from .ptx import CompileError, compiled_for, instruction_refusal
 
 
 def device_function(core: Program, tiles: Mapping[str, Tile]) -> DeviceFunction:
@@ -34,16 +36,17 @@ def device_function(core: Program, tiles: Mapping[str, Tile]) -> DeviceFunction:
 class DeviceFunction:
     """``d = f(a, b)`` or ``d = f(a, b, c)`` inside a kernel: a program on fragments, all lanes together.
 
-    Arguments follow `roles`.  A program that reads no C takes one all the same, and ignores it.  Wrong arguments are a
-    numba TypingError.
+    Arguments follow `roles`.  A program that reads no C takes one all the same, and ignores it.  Wrong arguments, and a
+    kernel that is compiled for a target without one of the program's instructions, are a numba TypingError.
 
     Attributes, each usable inside kernels as ``f.name`` or under a name of its own:
         load_a, load_b, load_c, load_d: ``load(array) -> fragment``.  The array has the tile's rank and at least its
-            extents, and holds float32, float16 (or its bits as uint16), or bfloat16 as uint16 bits.
+            extents, and one of the fragment's `array_types`: float16 (or its bits as uint16), bfloat16 as uint16 bits,
+            8-bit floats as uint8 bits, int4 packed in uint8 along the last dimension, and so on.
         store: ``store(array, d)``.
         zeros_d: ``zeros_d() -> fragment``.
-        get: ``get(fragment, slot)``: float32, or bits as uint16 for 16-bit types.  A slot is a constant, and counts
-            elements: for 16-bit types two share a word.
+        get: ``get(fragment, slot)``: the element, or its bits where numba has no type for it or it is a float16
+            (`FragmentType.value_type`).  A slot is a constant, and counts elements: for 16-bit types two share a word.
         set: ``set(fragment, slot, value) -> fragment``.
 
     And outside:
@@ -56,8 +59,10 @@ class DeviceFunction:
         output = check(core)
         self.program = core
         self.roles = tuple([r.role for r in core.inputs])
-        self.types = {role: of_tile(tile) for role, tile in tiles.items()}
-        self.types |= {r.role: of_registers(r) for r in (*core.inputs, output)}
+        self.types = {r.role: of_registers(r) for r in (*core.inputs, output)}
+        self.types = {
+            role: self.types.get(role) or of_tile(tile) for role, tile in tiles.items()
+        } | self.types
         self.types.setdefault("C", self.types[output.role])
         for role, tile in {"C": tiles[output.role], **tiles}.items():
             name = f"load_{role.lower()}"
@@ -81,6 +86,7 @@ class DeviceFunction:
     def accept(self, fragments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         """TypingError, in words, unless the function takes arguments of these types."""
         name = self.program.name
+        self._check_target()
         expected = ", ".join(f"{role} {self.types[role]}" for role in self.roles)
         if keywords:
             raise TypingError(f"{name} takes its fragments by position: {expected}")
@@ -90,6 +96,22 @@ class DeviceFunction:
         for role, given in zip(roles, fragments, strict=True):
             if given != self.types[role]:
                 raise TypingError(f"{name}: {role} is a {self.types[role]}, got {given}")
+
+    def _check_target(self) -> None:
+        """TypingError where what is being compiled is for a target without one of the instructions.
+
+        The assembler would say it too, but of a line of PTX that the user didn't write.
+        """
+        flags = ConfigStack.top_or_none()
+        capability = getattr(flags, "compute_capability", None)
+        if capability is None:
+            return
+        try:
+            refusals = [instruction_refusal(self.program, where) for where in compiled_for(capability)]
+        except CompileError as error:
+            refusals = [str(error)]
+        if all(refusals):
+            raise TypingError(f"{self.program.name}: {refusals[0]}")
 
     def _roles_of(self, count: int) -> tuple[str, ...]:
         """The roles of that many arguments; none where the count is wrong."""

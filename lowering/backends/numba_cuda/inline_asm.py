@@ -14,10 +14,10 @@ from llvmlite import ir
 
 from ...isa import Instruction, Operand
 
-TYPES = {"f32": ir.FloatType(), "b32": ir.IntType(32)}
+TYPES = {"f32": ir.FloatType(), "f64": ir.DoubleType(), "b32": ir.IntType(32)}
 """LLVM type by register class."""
 
-_LETTERS = {"f32": "f", "b32": "r"}
+_LETTERS = {"f32": "f", "f64": "d", "b32": "r"}
 _ESCAPES = str.maketrans({"$": "$$", '"': r"\22", "\\": r"\5c", "\n": r"\0a"})
 
 Values = Mapping[str, Sequence[ir.Value]]

@@ -1,7 +1,8 @@
 """Loads and stores of whole fragments: the elements that this lane and warp hold, at their logical coordinates.
 
 The array may be any that numba knows (global, shared, a slice of one): elements are reached through its strides, one by
-one, since nothing is known of its alignment.  lane = threadIdx.x % 32, warp = threadIdx.x // 32 % warps.
+one, since nothing is known of its alignment.  Elements of less than a byte are packed along the last dimension.
+lane = threadIdx.x % 32, warp = threadIdx.x // 32 % warps.
 """
 
 from __future__ import annotations
@@ -19,16 +20,11 @@ from tilelayout.expr import Index
 from ...registers import LANE, WARP, register_file
 from ...tile import Tile
 from ..address import split_constant
+from .elements import halves, joined
 from .fragment import WORD, FragmentType
 from .index import INDEX, IndexValues
 
 _BYTE = ir.IntType(8)
-_ARRAYS = {
-    "float32": (types.float32,),
-    "float16": (types.float16, types.uint16),
-    "bfloat16": (types.uint16,),
-}
-"""Array element types by fragment element type; others are carried by `FragmentType.value_type`."""
 
 Values = Sequence[ir.Value]
 
@@ -46,8 +42,17 @@ def load(name: str, tile: Tile, fragment: FragmentType, warps: int) -> Any:
 
         def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Values) -> ir.Value:
             words: dict[int, ir.Value] = {}
-            for word, shift, place in held.places(context, builder, array, args[0]):
-                bits = builder.shl(builder.zext(builder.load(place), WORD), shift)
+            for word, shift, place, bit in held.places(context, builder, array, args[0]):
+                bits = builder.load(place)
+                if fragment.container > WORD.width:
+                    words[word], words[word + 1] = halves(builder, bits)
+                    continue
+                bits = builder.zext(bits, WORD)
+                if bit is not None:
+                    bits = builder.and_(
+                        builder.lshr(bits, bit), ir.Constant(WORD, (1 << fragment.container) - 1)
+                    )
+                bits = builder.shl(bits, shift)
                 words[word] = builder.or_(words[word], bits) if word in words else bits
             result: ir.Value = ir.Constant(ir.ArrayType(WORD, fragment.count), None)
             for word, value in words.items():
@@ -63,7 +68,8 @@ def load(name: str, tile: Tile, fragment: FragmentType, warps: int) -> Any:
 def store(name: str, tile: Tile, fragment: FragmentType, warps: int) -> Any:
     """``store(array, fragment)`` of a tile; an element that several warps hold is written by each.
 
-    Errors: as `load`, and TypingError for a read-only array or another fragment.
+    Errors: as `load`, and TypingError for a read-only array, another fragment, or elements that share a byte, which
+    lanes would have to write together.
     """
     held = _Held(name, tile, fragment, warps)
 
@@ -71,13 +77,21 @@ def store(name: str, tile: Tile, fragment: FragmentType, warps: int) -> Any:
         held.check(array)
         if not array.mutable:
             raise TypingError(f"{name} writes its array, and {array} is read-only")
+        if held.per_unit > 1:
+            raise TypingError(
+                f"{name}: {held.per_unit} {tile.dtype} share a byte, and no lane has all of one"
+            )
         if value != fragment:
             raise TypingError(f"{name} takes the {fragment} of {tile.name}, got {value}")
 
         def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Values) -> ir.Value:
-            for word, shift, place in held.places(context, builder, array, args[0]):
+            for word, shift, place, _ in held.places(context, builder, array, args[0]):
+                if fragment.container > WORD.width:
+                    both = [builder.extract_value(args[1], word + i) for i in range(2)]
+                    builder.store(joined(builder, *both), place)
+                    continue
                 bits = builder.lshr(builder.extract_value(args[1], word), shift)
-                builder.store(builder.trunc(bits, held.element), place)
+                builder.store(builder.trunc(bits, held.unit), place)
             return context.get_dummy_value()
 
         return types.void(array, value), codegen
@@ -92,22 +106,29 @@ class _Held:
     def __init__(self, name: str, tile: Tile, fragment: FragmentType, warps: int) -> None:
         self.name, self.tile, self.fragment, self.warps = name, tile, fragment, warps
         self.coordinates = register_file(tile.layout, tile.shape).coordinates
-        self.element = ir.IntType(fragment.element.bits)
+        self.per_unit = max(1, 8 // fragment.container)
+        self.unit = ir.IntType(max(8, fragment.container))
 
     def check(self, array: Any) -> None:
         """TypingError unless the array has the tile's rank and a type that carries its elements."""
         element = self.fragment.element.name
-        accepted = _ARRAYS.get(element, (self.fragment.value_type,))
+        accepted = self.fragment.array_types
         rank = len(self.tile.shape)
+        if self.tile.shape[-1] % self.per_unit:
+            raise TypingError(
+                f"{self.name}: a row of {self.tile.name}, {element} {list(self.tile.shape)}, is no whole number of "
+                f"bytes of {self.per_unit} elements: pad the rows"
+            )
         if not (isinstance(array, types.Array) and array.ndim == rank and array.dtype in accepted):
             wanted = " or ".join(map(str, accepted))
             what = f"{self.tile.name}, {element} {list(self.tile.shape)}"
+            what += f" ({self.per_unit} elements a byte along the last)" if self.per_unit > 1 else ""
             raise TypingError(f"{self.name} takes a {rank}-d array of {wanted} for {what}, got {array}")
 
     def places(
         self, context: Any, builder: ir.IRBuilder, array_type: Any, array: ir.Value
-    ) -> Iterator[tuple[int, ir.Value, ir.Value]]:
-        """Word, shift within it, and pointer of every element.
+    ) -> Iterator[tuple[int, ir.Value, ir.Value, ir.Value | None]]:
+        """Word, shift within it, pointer, and lowest bit in the byte at the pointer (None: 0), of every element.
 
         A coordinate's constant part is added last, so that the elements of a lane share one base address.
         """
@@ -117,13 +138,22 @@ class _Held:
         start = builder.bitcast(view.data, _BYTE.as_pointer())
         bases: dict[tuple[Index, ...], ir.Value] = {}
         for slot, coordinate in self.coordinates.items():
-            moving, fixed = zip(*map(split_constant, coordinate), strict=True)
+            place_of, bit = self._in_bytes(coordinate)
+            moving, fixed = zip(*map(split_constant, place_of), strict=True)
             if moving not in bases:
                 bases[moving] = builder.gep(start, [_dot(builder, [index.value(x) for x in moving], strides)])
             offset = _dot(builder, [ir.Constant(INDEX, x) for x in fixed], strides)
-            place = builder.bitcast(builder.gep(bases[moving], [offset]), self.element.as_pointer())
-            word, within = divmod(slot, self.fragment.per_word)
-            yield word, ir.Constant(WORD, within * self.element.width), place
+            place = builder.bitcast(builder.gep(bases[moving], [offset]), self.unit.as_pointer())
+            word, shift = self.fragment.place(slot)
+            low = None if bit is None else builder.trunc(index.value(bit), WORD)
+            yield word, ir.Constant(WORD, shift), place, low
+
+    def _in_bytes(self, coordinate: tuple[Index, ...]) -> tuple[tuple[Index, ...], Index | None]:
+        """A coordinate in the array, and the element's lowest bit there, where elements share bytes."""
+        if self.per_unit == 1:
+            return coordinate, None
+        *outer, last = coordinate
+        return (*outer, last // self.per_unit), last % self.per_unit * self.fragment.container
 
 
 def _strides(builder: ir.IRBuilder, array_type: Any, view: Any) -> list[ir.Value]:

@@ -13,7 +13,7 @@ from numba import cuda
 from numba.cuda.cudadrv import nvrtc
 
 from ...program import Program
-from ...target import Target
+from ...target import TARGETS, Target
 from ...target import target as as_target
 
 
@@ -74,8 +74,29 @@ def check_capability(target: Target) -> None:
 
 def check_instructions(program: Program, target: Target) -> None:
     """CompileError for an instruction of the program that the target lacks."""
-    for instruction in program.instructions:
-        if instruction.sm > target.sm:
-            raise CompileError(
-                f"{instruction.name} needs sm_{instruction.sm} or newer, and the target is {target}"
-            )
+    if refusal := instruction_refusal(program, target):
+        raise CompileError(refusal)
+
+
+def instruction_refusal(program: Program, target: Target) -> str:
+    """The first instruction of the program that the target lacks, and why; empty where it has all."""
+    refusals = ((i.name, i.refusal(target)) for i in program.instructions)
+    return next((f"{name} {why}" for name, why in refusals if why), "")
+
+
+def compiled_for(capability: Sequence[Any]) -> tuple[Target, ...]:
+    """The targets that numba-cuda's compile flag may mean: compute capability, and "a" where that was said.
+
+    Compiling at a launch it leaves the "a" out of the flag and means it all the same, as with `gpu_target`; so a flag
+    without it is both.  What numba-cuda rounds to, or was forced to, is what counts.
+    Errors: CompileError for an architecture that is no known target.
+    """
+    found = re.fullmatch(r"compute_(\d+)([af]?)", nvrtc.get_arch_option(*capability))
+    name = f"sm_{found[1]}{found[2]}" if found else str(capability)
+    specific = f"{name}a"
+    try:
+        plain = as_target(name)
+    except ValueError as error:
+        raise CompileError(str(error)) from None
+    said = len(capability) > 2 or plain.specific or specific not in TARGETS
+    return (plain,) if said else (plain, TARGETS[specific])

@@ -13,16 +13,15 @@ from numba.cuda.core.errors import NumbaPerformanceWarning
 
 from tilelayout import LayoutError
 
-from ...dtypes import DType
 from ...program import Program
 from ...target import Target
 from ...target import target as as_target
 from ...tile import Tile
+from ..arrays import blank, from_memory, to_memory
+from .fragment import FragmentType, of_registers
 from .function import DeviceFunction, device_function
 from .gpu import check_can_launch
 from .ptx import check_instructions, compile_ptx
-
-LANES = 32
 
 Tiles = Mapping[str, Tile]
 
@@ -34,14 +33,19 @@ class Staged(Protocol):
     def core(self) -> Program:
         """The register program."""
 
+    @property
+    def threads(self) -> int:
+        """The threads of the CTA."""
+
 
 def kernel(staged: Staged, tiles: Tiles) -> Any:
-    """A ``@cuda.jit`` kernel ``(A, B, [C], [D_prev], D)`` on arrays of the tiles' shapes, 32 * warps threads.
+    """A ``@cuda.jit`` kernel ``(A, B, [C], [D_prev], D)`` on arrays of the tiles' shapes, for ``staged.threads``.
 
-    C, and D_prev (what D held before), are parameters where the program reads them.  bfloat16 arrays are uint16 bits.
+    C, and D_prev (what D held before), are parameters where the program reads them.  Arrays have the types of
+    `FragmentType.array_types`: what numba has no type for comes as bits, and elements of less than a byte are packed.
     """
     # Without link-time optimization the code is what `kernel_ptx` shows and the tests assemble.
-    return cuda.jit(_body(device_function(staged.core, tiles)), launch_bounds=_threads(staged), lto=False)
+    return cuda.jit(_body(device_function(staged.core, tiles)), launch_bounds=staged.threads, lto=False)
 
 
 def kernel_ptx(staged: Staged, tiles: Tiles, target: Target | str) -> str:
@@ -53,9 +57,9 @@ def kernel_ptx(staged: Staged, tiles: Tiles, target: Target | str) -> str:
     where = as_target(target)
     check_instructions(staged.core, where)
     function = device_function(staged.core, tiles)
-    parameters = [tiles[role] for role in (*function.roles, staged.core.outputs[0].role)]
-    arrays = [types.Array(_array_type(tile.element), len(tile.shape), "C") for tile in parameters]
-    return compile_ptx(_body(function), arrays, where, threads=_threads(staged))
+    roles = (*function.roles, staged.core.outputs[0].role)
+    arrays = [types.Array(function.types[r].array_types[0], len(tiles[r].shape), "C") for r in roles]
+    return compile_ptx(_body(function), arrays, where, threads=staged.threads)
 
 
 def launch(staged: Staged, tiles: Tiles, arrays: Mapping[str, Any], code: Any = None) -> Any:
@@ -64,29 +68,28 @@ def launch(staged: Staged, tiles: Tiles, arrays: Mapping[str, Any], code: Any = 
     Args:
         staged: the program.
         tiles: the operands' tiles by role.
-        arrays: numpy arrays by role, in the tiles' shapes and types.  "D", what it held before, may be left out: NaN.
+        arrays: numpy arrays by role, in the tiles' shapes and types.  "D", what it held before, may be left out: then
+            it is all bits 1, a NaN or -1.
         code: what `kernel` made of the same program and tiles, so that it is compiled only once.
 
-    D's memory holds NaN before the launch, so that an element which nothing writes shows.
+    D's memory is all bits 1 before the launch, so that an element which nothing writes shows (as NaN in floats).
     Errors: LayoutError for a missing or unfitting array; DriverError where there is no driver or no GPU, or the GPU
     lacks an instruction or is unknown to the installed libraries.
     """
-    result_tile = tiles[staged.core.outputs[0].role]
-    poison = np.full(result_tile.shape, np.nan, result_tile.element.numpy)
-    roles = [r.role for r in staged.core.inputs]
+    output = staged.core.outputs[0]
+    tile, form = tiles[output.role], of_registers(output)
+    poison = blank(tile.shape, tile.element)
     given = {"D": poison, **arrays}
-    inputs = [_carried(_fitting(given, role, tiles[role]), tiles[role].element) for role in roles]
+    inputs = [_carried(_fitting(given, r.role, tiles[r.role]), of_registers(r)) for r in staged.core.inputs]
     check_can_launch(staged.core)
-    result = cuda.to_device(_carried(poison, result_tile.element))
+    result = cuda.to_device(_carried(poison, form))
     code = code or kernel(staged, tiles)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaPerformanceWarning)  # one CTA is what is asked for
-        code[1, _threads(staged)](*[cuda.to_device(x) for x in inputs], result)
-    return result.copy_to_host().view(result_tile.element.numpy)
-
-
-def _threads(staged: Staged) -> int:
-    return LANES * staged.core.warps
+        code[1, staged.threads](*[cuda.to_device(x) for x in inputs], result)
+    held = result.copy_to_host()
+    whole = form.container == form.element.bits >= 8
+    return held.view(tile.element.numpy) if whole else from_memory(held, tile.element, form.container)
 
 
 def _body(f: DeviceFunction) -> Callable[..., None]:
@@ -118,15 +121,11 @@ def _body(f: DeviceFunction) -> Callable[..., None]:
     return body
 
 
-def _array_type(element: DType) -> Any:
-    """The numba type that carries an element in an array."""
-    return types.uint16 if element.name == "bfloat16" else getattr(types, element.name)
-
-
-def _carried(array: Any, element: DType) -> Any:
-    """The array as numba-cuda takes it: contiguous, bfloat16 as bits."""
-    array = np.ascontiguousarray(array)
-    return array.view(np.uint16) if element.name == "bfloat16" else array
+def _carried(array: Any, form: FragmentType) -> Any:
+    """The array as numba-cuda takes it: contiguous, packed, as bits where numba has no type for it."""
+    held = np.ascontiguousarray(to_memory(array, form.element, form.container))
+    kind = np.dtype(form.array_types[0].name)
+    return held if held.dtype == kind else held.view(kind)
 
 
 def _fitting(arrays: Mapping[str, Any], role: str, tile: Tile) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...dtypes import dtype
 from ..elements import pack, to_numbers, unpack
-from ..numerics import accumulate, bits
+from ..numerics import Model, accumulate, bits
 from ..numerics.lookup import model
 from ..operand_map import scale_map
 
@@ -20,7 +20,7 @@ def multiply(record: MmaInstruction, values: Mapping[str, Any]) -> dict[str, Any
     """Decode the registers by the PTX operand maps, multiply and add by the model of numerics, encode.
 
     ``values["numerics"]`` names the model; "exact" is the default.  Integers, bits and f64 (a chain of fused
-    multiply-adds along K) are the same under every name, bit for bit what hardware gives.
+    multiply-adds along K, NaN words included) are the same under every name, bit for bit what hardware gives.
 
     Errors: LayoutError where there is no model of that name for the instruction.
     """
@@ -29,24 +29,32 @@ def multiply(record: MmaInstruction, values: Mapping[str, Any]) -> dict[str, Any
     k = record.k
     if record.operation == "xor":  # a ^ b = a & ~b | ~a & b, as a product of twice the length
         a, b, k = _beside(a, 1 - a, -1), _beside(1 - b, b, -2), 2 * k
+    how = model_of(record, values.get("numerics", "exact"), k)
+    return {"D": encode(record, accumulate(a, b, c, how, *scales(record, values)))}
+
+
+def model_of(record: MmaInstruction, numerics: str, k: int, unit: str = "mma") -> Model:
+    """The model of that name for the record's types with so many products.  LayoutError where there is none."""
     scale = record.scale
-    how = model(
-        values.get("numerics", "exact"),
+    return model(
+        numerics,
         record.a,
         record.b,
         record.d,
         k,
+        unit=unit,
         scale=scale.type if scale else "",
         blocks=scale.vector if scale else 0,
         saturate=record.satfinite,
     )
-    if scale:
-        scale_a = factors("SFA", scale, values["SFA"])
-        scale_b = factors("SFB", scale, values["SFB"]).swapaxes(-1, -2)
-        d = accumulate(a, b, c, how, scale_a, scale_b)
-    else:
-        d = accumulate(a, b, c, how)
-    return {"D": encode(record, d)}
+
+
+def scales(record: MmaInstruction, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The factors ``[warps, M, vector]`` of A and ``[warps, vector, N]`` of B; nothing for a record without."""
+    if not record.scale:
+        return ()
+    scale_a, scale_b = (factors(role, record.scale, values[role]) for role in ("SFA", "SFB"))
+    return scale_a, scale_b.swapaxes(-1, -2)
 
 
 def decode(record: MmaInstruction, role: Role, words: Any) -> Any:

@@ -10,6 +10,7 @@ from tilelayout.errors import LayoutError
 
 from .aligned import Terms, aligned_sum, products, scaled
 from .exact import INT32, exact_sum, integer_sum
+from .float32_chain import float32_chain
 from .formats import E8M13, FORMATS, Format, format_of, round_to_even, truncate, unrepresentable
 from .fused import chain
 from .record import Model
@@ -27,10 +28,11 @@ def accumulate(a: Any, b: Any, c: Any, model: Model, scale_a: Any = None, scale_
 
     Returns: float64 ``[..., M, N]``, values that the accumulator's type holds.  `bits` gives the words.
 
-    Special values (as MMA-Sim has them): infinity times zero, infinity minus infinity and any NaN give NaN; an infinite
-    product or C gives that infinity; a finite sum beyond the accumulator's largest value gives infinity, also where
-    it is otherwise truncated.  Subnormal numbers are numbers like others, in operands, sums and results.  A zero
-    result of the aligned rule is +0, whatever the signs of the terms.  Integers wrap, or clamp with ``.satfinite``.
+    Special values, as MMA-Sim and an H200 have them: infinity times zero, infinity minus infinity and any NaN give NaN;
+    an infinite product or C gives that infinity; a finite sum beyond the accumulator's largest value gives infinity,
+    also where it is otherwise truncated.  Subnormal numbers are numbers like others, in operands, sums and results.  A
+    zero result of the aligned rule is +0, whatever the signs of the terms; the chains keep signs as IEEE 754 has them.
+    Integers wrap, or clamp with ``.satfinite``.
 
     Errors: LayoutError for shapes that don't fit, and for a value that its type doesn't have.
 
@@ -50,6 +52,8 @@ def accumulate(a: Any, b: Any, c: Any, model: Model, scale_a: Any = None, scale_
         return integer_sum(a, b, c, model.saturate)
     if model.rule == "fused chain":
         return chain(a, b, c)
+    if model.rule == "float32 chain":
+        return float32_chain(a, b, c, model)
     scales = _scales(a, b, scale_a, scale_b, model)
     with np.errstate(invalid="ignore", over="ignore"):
         if model.rule == "rounded once":

@@ -59,8 +59,8 @@ FORMATS = {
 E8M13 = Format("float32 of 13 fraction bits", 13, -126, (2.0 - 2.0**-13) * 2.0**127, True)
 """What the fp8 units of Ada and Hopper keep of a float32 result."""
 
-CANONICAL_NAN = {"float32": 0x7FFFFFFF, "float16": 0x7FFF, "float64": 0x7FF8000000000000}
-"""The bits of every NaN result.  float32 and float16 as MMA-Sim found them; float64 is IEEE's usual one."""
+CANONICAL_NAN = {"float32": 0x7FFFFFFF, "float16": 0x7FFF}
+"""The bits of every NaN result, as MMA-Sim found them.  (A float64 NaN has a payload, see `fused.fma`.)"""
 
 
 def format_of(name: str) -> Format:
@@ -108,17 +108,25 @@ def _to(values: Any, form: Format, whole: Any) -> Any:
 
 
 def drop_to_tfloat32(values: Any) -> Any:
-    """What the hardware reads of a 32-bit tf32 register: float32 without its low 13 bits.
+    """What the hardware reads of a 32-bit tf32 register, as float64: float32 without its low 13 bits.
 
-    Infinities stay; a NaN stays a NaN (as the models have it, although dropping bits could leave an infinity).
+    They are dropped from a NaN too, so that one whose payload they are becomes an infinity (measured on an H200).
+    Pass float32 where that matters: a float64 array cannot tell the signaling NaNs, since conversion makes them quiet.
 
     >>> drop_to_tfloat32(np.array([1 + 2.0**-10 + 2.0**-11, -1.0])).tolist()
     [1.0009765625, -1.0]
+    >>> words = np.array([0x7F800001, 0xFF801FFF, 0x7F802000], np.uint32)
+    >>> drop_to_tfloat32(words.view(np.float32)).tolist()
+    [inf, -inf, nan]
     """
-    values = np.asarray(values, np.float64)
-    return np.where(
-        np.isfinite(values), truncate(np.where(np.isfinite(values), values, 0.0), FORMATS["tfloat32"]), values
-    )
+    values = np.asarray(values)
+    if values.dtype == np.float32:
+        with np.errstate(invalid="ignore"):  # a signaling NaN becomes a quiet one
+            return (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+    values = values.astype(np.float64)
+    finite = np.isfinite(values)
+    cut = (values.view(np.uint64) & ~np.uint64(2**42 - 1)).view(np.float64)  # ten fraction bits are left
+    return np.where(finite, truncate(np.where(finite, values, 0.0), FORMATS["tfloat32"]), cut)
 
 
 def unrepresentable(values: Any, form: Format) -> Any:
@@ -132,7 +140,7 @@ def unrepresentable(values: Any, form: Format) -> Any:
 def bits(values: Any, accumulator: str) -> Any:
     """An accumulator's values as the bits that the hardware writes: uint16, uint32, uint64; int32 for integers.
 
-    Every NaN has the bits of `CANONICAL_NAN`.
+    Every NaN has the bits of `CANONICAL_NAN`; those of float64 keep theirs.
 
     >>> [hex(x) for x in bits(np.array([1.0, -np.inf, np.nan]), "float32").tolist()]
     ['0x3f800000', '0xff800000', '0x7fffffff']
@@ -140,6 +148,8 @@ def bits(values: Any, accumulator: str) -> Any:
     values = np.asarray(values, np.float64)
     if accumulator == "int32":
         return values.astype(np.int64).astype(np.int32)
+    if accumulator == "float64":
+        return values.view(np.uint64).copy()
     if accumulator not in CANONICAL_NAN:
         raise LayoutError(
             "bits", f"no accumulator is {accumulator!r}", "one of float16, float32, float64, int32"

@@ -1,7 +1,8 @@
 """float64: a chain of fused multiply-adds, each rounded once, in the order of K.
 
 PTX ISA, "Multiply-and-Accumulate Instruction: mma": an f64 product and its addition have the precision of a fused
-multiply-add.  That they follow one another in the order of K was measured (arXiv 2511.10909).
+multiply-add.  That they follow one another in the order of K was measured (arXiv 2511.10909), and so were the words of
+NaNs, which the PTX ISA leaves open (on an H200, by property_tests/gpu/probe).
 """
 
 from __future__ import annotations
@@ -16,14 +17,24 @@ _SPLIT = float(2**27 + 1)
 _RANGE = 400
 """Exponents up to here are multiplied and added by error-free transformations, larger ones by fractions."""
 
+_QUIET = np.uint64(1 << 51)
+_INVALID = np.uint64(0xFFF8000000000000)
+"""The NaN of an operation that has no result: infinity times zero, infinity minus infinity."""
+
 
 def fma(x: Any, y: Any, z: Any) -> Any:
     """``x * y + z`` rounded once to the nearest float64, ties to even, elementwise (IEEE 754 fusedMultiplyAdd).
+
+    Where an operand is NaN the result is one of them, made quiet, sign and payload kept: y if it is, else z, else x.
+    Where none is, an invalid operation gives the word 0xfff8000000000000.
 
     >>> float(
     ...     fma(np.float64(1 + 2.0**-52), np.float64(1 - 2.0**-52), np.float64(-1))
     ... )  # 0.0 when rounded twice
     -4.930380657631324e-32
+    >>> nan = np.array([0x7FF8000000000005, 0xFFF0000000000003], np.uint64).view(np.float64)
+    >>> [hex(x) for x in fma(nan, 1.0, nan[::-1]).view(np.uint64).tolist()]
+    ['0xfff8000000000003', '0x7ff8000000000005']
     """
     x, y, z = np.broadcast_arrays(*(np.asarray(v, np.float64) for v in (x, y, z)))
     with np.errstate(all="ignore"):
@@ -39,7 +50,18 @@ def fma(x: Any, y: Any, z: Any) -> Any:
         result[hard] = [
             _by_fractions(*t) for t in zip(x[hard].tolist(), y[hard].tolist(), z[hard].tolist(), strict=True)
         ]
-    return result
+    return _with_nan_words(result, x, y, z)
+
+
+def _with_nan_words(result: Any, x: Any, y: Any, z: Any) -> Any:
+    """The result with the words of its NaNs as the hardware gives them."""
+    wrong = np.isnan(result)
+    if not wrong.any():
+        return result
+    words = np.where(wrong, _INVALID, result.view(np.uint64))
+    for operand in (x, z, y):  # the last one counts
+        words = np.where(np.isnan(operand), operand.view(np.uint64) | _QUIET, words)
+    return words.view(np.float64)
 
 
 def chain(a: Any, b: Any, c: Any) -> Any:

@@ -36,12 +36,12 @@ def model(
     Arguments:
         numerics: "exact" (the exact sum, rounded once to nearest even) or an architecture; "sm_90a" is "sm_90".
         a, b, accumulator: element types by name; C and D have the accumulator's.
-        k: the instruction's extent along K.
-        unit: "mma" (``mma.sync``) or "wgmma".
+        k: the instruction's extent along K; for "mma.sp" half of it, the kept elements.
+        unit: "mma" (``mma.sync``), "mma.sp" or "wgmma".
         scale, blocks: the type of the block scales and how many there are along K.
         saturate: integers: ``.satfinite``.
 
-    Integers and float64 are what the PTX ISA defines, under every name.
+    Integers and float64 are what the PTX ISA defines, under every name (NaN words of float64: what an H200 gives).
 
     Errors: LayoutError for a name that is not known, and for an instruction whose accumulation nobody published; both
     list what exists.

@@ -1,8 +1,9 @@
 """The models that are known, by architecture: which instructions, and with what numbers.
 
-`ENTRIES` is data; a new finding is a new row.  An instruction without a row has no model, and nothing is guessed.  All
+`ENTRIES` is data; a new finding is a new row.  An instruction without a row has no model, and nothing is guessed.  The
 numbers are from arXiv 2511.10909 and the simulator that its authors publish (MMA-Sim 2.1), which agree with PeerJ
-7:e330 where both speak.
+7:e330 where both speak; what ``mma.sync`` and ``mma.sp`` are on sm_90 was measured by property_tests/gpu/probe too, and
+sparse products and quadpairs there by it alone.  property_tests/lowering/data/h200_sums.json has elements of that.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from .record import FASI, XIE, Evidence, Model
+from .record import FASI, PROBED, XIE, Evidence, Model
 
 FP8 = ("float8_e4m3fn", "float8_e5m2")
 NARROW = (*FP8, "float6_e3m2fn", "float6_e2m3fn", "float4_e2m1fn")
@@ -100,9 +101,35 @@ def _emulated_eight_bit(numerics: str) -> Iterator[Model]:
             steps=halves,
             separate=True,
             seen=("float16", "float16"),
-            evidence="assembled",
-            source=f"{_HALVES}; the f16 instruction: {XIE}",
+            evidence="measured" if numerics == "sm_90" else "assembled",
+            source=f"{_HALVES}; " + (PROBED if numerics == "sm_90" else f"the f16 instruction: {XIE}"),
         )
+
+
+def _quadpairs() -> Iterator[Model]:
+    """sm_70's m8n8k4 on sm_90: ordinary arithmetic.  All four products, then C; with f16 C and D two and two."""
+    f16 = "float16"
+    for accumulator, steps in (("float32", ((0, 1, 2, 3),)), (f16, ((0, 1), (2, 3)))):
+        yield Model(
+            "sm_90",
+            f16,
+            f16,
+            accumulator,
+            4,
+            "float32 chain",
+            "measured",
+            PROBED,
+            steps=steps,
+            separate=accumulator == "float32",
+            seen=(f16, f16),
+        )
+
+
+def _sparse() -> Iterator[Model]:
+    """mma.sp on sm_90: the dense instruction of half the K, on the kept elements and what they meet."""
+    for model in (*_sixteen_bit("sm_90", HOPPER), *_emulated_eight_bit("sm_90")):
+        if model.a not in FP8 or (model.k, model.accumulator) == (32, "float32"):
+            yield replace(model, source=f"{PROBED}; as the dense instruction of half the K")
 
 
 def _mma() -> Iterator[Model]:
@@ -115,8 +142,9 @@ def _mma() -> Iterator[Model]:
     yield from _sixteen_bit("sm_89", TURING)
     yield from map(_thirteen, _eight_bit("sm_89", TURING))
     for numerics in ("sm_90", "sm_100"):
-        yield from _sixteen_bit(numerics, HOPPER)
+        yield from _sixteen_bit(numerics, HOPPER, source=f"{XIE}; {PROBED}" if numerics == "sm_90" else XIE)
         yield from _emulated_eight_bit(numerics)
+    yield from _quadpairs()
     yield from _sixteen_bit("sm_120", HOPPER)
     yield from _eight_bit("sm_120", HOPPER, (16,))
     for a, b, accumulator in product(NARROW, NARROW, ("float32", "float16")):
@@ -148,6 +176,8 @@ def _wgmma() -> Iterator[Model]:
 
 ENTRIES: dict[str, tuple[Model, ...]] = {
     "mma": (*_mma(), *_block_scaled()),
+    "mma.sp": tuple(_sparse()),
     "wgmma": tuple(_wgmma()),
 }
-"""By unit: the warp's own ``mma.sync``, and Hopper's ``wgmma``, whose fp8 adds differently."""
+"""By unit: the warp's own ``mma.sync``; ``mma.sp``, where k counts kept elements; Hopper's ``wgmma``, whose fp8 adds
+differently."""

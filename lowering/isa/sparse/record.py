@@ -9,12 +9,11 @@ from typing import Any
 
 from tilelayout.errors import LayoutError
 
-from ...dtypes import dtype
-from ..elements import pack, unpack
 from ..mma.record import MmaInstruction, Role
 from ..operand_map import operand_map
 from ..record import Emulated, Instruction, Operand
 from .compress import compress, decompress
+from .meaning import multiply
 from .metadata import ROWS, Sparsity
 
 
@@ -138,24 +137,8 @@ class SparseMma:
     # --- meaning ------------------------------------------------------------------------------------
 
     def multiply(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The meaning: write A out by the metadata, then the dense product.
-
-        Errors: LayoutError naming row and group for metadata that breaks the pattern, and for a model of numerics
-        other than "exact" where sums round: none was published for sparse products.
-        """
-        import numpy as np
-
-        numerics = values.get("numerics", "exact")
-        if numerics != "exact" and not dtype(self.dense.a).is_integer:
-            raise LayoutError("numerics", f"no model {numerics!r} of {self.mnemonic}", 'there is "exact"')
-        container = self.dense.container("A")
-        kept = unpack(values["A"], self.dense.a, container)
-        stored = np.empty((kept.shape[0], *self.operand_shape("A")), kept.dtype)
-        stored[:, *self.index("A")] = kept
-        codes = self.sparsity.codes_of(values["e"][..., 0], self.selector)
-        whole = decompress(stored, codes, self.sparsity, self.ordered)
-        words = pack(whole[:, *self.dense.index("A")], self.dense.a, container)
-        return self.dense.multiply({**values, "A": words})
+        """The meaning, see `meaning.multiply`."""
+        return multiply(self, values)
 
     def compress(self, A: Any) -> tuple[Any, Any]:
         """Kept elements (16, K/2) of A's type, and the metadata words, uint32 ``[32 lanes]``.

@@ -1,7 +1,7 @@
 """The command line of the probe: every instruction of this machine's GPU, a summary, and JSON.
 
-The exit status is 0 only if every map is the record's, and every product of integers, bits and f64 is bit-exact; 2
-where there is no GPU.
+The exit status is 0 only if every map is the record's, and every product is bit-equal under the model that the package
+claims for it (see `numbers.compare`); 2 where there is no GPU.
 """
 
 from __future__ import annotations
@@ -28,18 +28,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="write the results here")
     parser.add_argument("--commit", default="", help="what is being tested, noted in the results")
     parser.add_argument("--warps", type=int, default=256, help="warps of random data for each record (256)")
+    parser.add_argument(
+        "--record", type=int, default=0, help="warps of each run whose operands and results the JSON keeps"
+    )
     parser.add_argument("--workers", type=int, default=WORKERS, help="processes at a time")
     parser.add_argument("--only", default="", help="rows whose names have this in them")
     parser.add_argument(
         "--device", choices=DEVICES, default="gpu", help="'meaning' runs the records' meanings"
     )
     parser.add_argument(
-        "--work", nargs=4, help=argparse.SUPPRESS
-    )  # device, warps, file of names, file of rows
+        "--work", nargs=5, help=argparse.SUPPRESS
+    )  # device, warps, of those recorded, file of names, file of rows
     options = parser.parse_args(arguments)
     if options.work:
-        device, warps, names, out = options.work
-        work(device, int(warps), Path(names), Path(out))
+        device, warps, recorded, names, out = options.work
+        work(device, int(warps), int(recorded), Path(names), Path(out))
         return 0
     try:
         found: Any = device_of(options.device)
@@ -60,8 +63,9 @@ def _report(options: argparse.Namespace, device: Any) -> int:
         "date": str(datetime.date.today()),
         "commit": options.commit,
         "warps": options.warps,
+        "recorded": options.record,
     }
-    rows = in_workers(options.device, options.warps, names, _show, options.workers)
+    rows = in_workers(options.device, options.warps, names, _show, options.workers, options.record)
     if lines := directed_lines(rows):
         print("\ndirected cases\n" + "\n".join(lines))
     summary["seconds"] = round(time.perf_counter() - began, 1)

@@ -24,6 +24,8 @@ class Device(Protocol):
     """Executes one instruction on many warps at once."""
 
     target: Target
+    numerics: str
+    """The name of the model that it should add by."""
 
     def run(self, instruction: Instruction, values: Values, memory: Any = None) -> dict[str, Any]:
         """The registers that it writes, by operand: uint32 ``[warps, 32, words]``.
@@ -77,7 +79,7 @@ class Gpu:
             )
         )
         name = f"sm_{10 * major + minor}"
-        self.target = target(f"{name}a" if f"{name}a" in TARGETS else name)
+        self.target, self.numerics = target(f"{name}a" if f"{name}a" in TARGETS else name), name
         self.card = self._call("cuDeviceGetName", 128, device).split(b"\0")[0].decode()
         self.driver_version = str(self._call("cuDriverGetVersion"))
 

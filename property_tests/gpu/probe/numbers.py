@@ -6,24 +6,23 @@ differ with all that went into them, so that a model can be corrected without a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from lowering.dtypes import dtype
 from lowering.isa.elements import to_numbers
-from lowering.isa.mma import MmaInstruction
-from lowering.isa.mma.meaning import decode
+from lowering.isa.mma.meaning import decode, model_of
 from lowering.isa.numerics import Model, accumulate, bits, model
 from lowering.isa.sparse import SparseMma
+from lowering.isa.sparse.meaning import gather
 from tilelayout.errors import LayoutError
 
 from . import draw
 from .device import Device
-from .elements import Matrices, dense_of, in_place, read_operands, registers, slot_bits
+from .elements import Matrices, dense_of, read_operands, registers, slot_bits
 
 SHOWN = 6
 """Elements that differ, shown for a model."""
@@ -37,24 +36,37 @@ def is_exact(record: Matrices) -> bool:
     return dtype(dense.a).is_integer or dense.a == "float64"
 
 
-def compare(record: Matrices, device: Device, warps: int, seed: int = 0) -> dict[str, Any]:
-    """``{"numbers": by model, "special": likewise, "right": ...}``; `right` asks for bit-equality of `is_exact` alone.
+def compare(
+    record: Matrices, device: Device, warps: int, seed: int = 0, record_warps: int = 0
+) -> dict[str, Any]:
+    """``{"numbers": by model, "special": likewise, "claimed": a model's name, "right": ...}``.
 
-    "special" is of a run in which some elements are infinite or NaN.
+    "special" is of a run in which some elements are infinite or NaN; integers have none.  The claimed model is the
+    device's own where the package has it for the record, else none; "exact" for `is_exact`.  `right`: every element of
+    both runs is bit-equal under it.  "recorded" holds all that went in and came out in `record_warps` warps of each.
     """
     rng = np.random.default_rng(seed)
-    values = draw.operands(record, warps, rng)
-    words = device.run(record.instruction, values)["D"]
-    row: dict[str, Any] = {"seed": seed, "warps": warps, "numbers": judge(record, values, words)}
-    row["right"] = not is_exact(record) or row["numbers"]["exact"]["equal"] == 1
+    runs = {"numbers": (draw.operands, warps)}
     if not dtype(dense_of(record).a).is_integer:
-        values = draw.operands_with_specials(record, max(1, warps // 4), rng)
+        runs["special"] = (draw.operands_with_specials, max(1, warps // 4))
+    row: dict[str, Any] = {"seed": seed, "warps": warps}
+    recorded: dict[str, Any] = {}
+    for run, (drawn, count) in runs.items():
+        values = drawn(record, count, rng)
         words = device.run(record.instruction, values)["D"]
-        row["special"] = judge(record, values, words)
+        row[run] = judge(record, values, words)
         found = slot_bits(record, "D", words)
-        nan = np.isnan(to_numbers(found, dense_of(record).d))
-        row["nan_words"] = [hex(int(x)) for x in np.unique(found[nan])[:SHOWN]]
-    return row
+        # Neighboring warps are of different kinds, see `draw`; these are of all.
+        chosen = sorted({(5 * i + 2) % count for i in range(record_warps)})
+        recorded[run] = [_as_text(held_in(record, values, found, warp)) for warp in chosen]
+        if run == "special":
+            nan = np.isnan(to_numbers(found, dense_of(record).d))
+            row["nan_words"] = [hex(int(x)) for x in np.unique(found[nan])[:SHOWN]]
+    name = "exact" if is_exact(record) else device.numerics
+    claimed = [row[run][name] for run in runs if "equal" in row[run].get(name, {})]
+    row["claimed"] = name if claimed else None
+    row["right"] = all(entry["equal"] == 1 for entry in claimed)
+    return row | ({"recorded": recorded} if record_warps else {})
 
 
 def judge(record: Matrices, values: Values, words: Any) -> dict[str, Any]:
@@ -83,14 +95,9 @@ def wanted_words(record: Matrices, values: Values) -> Iterator[tuple[str, Any]]:
             yield name, record.instruction.meaning({**values, "numerics": name})["D"]
         except LayoutError as error:
             yield name, str(error)
-    if isinstance(record, MmaInstruction) and not is_exact(record):
-        dense = record
-        operands = [decode(dense, role, values[role]) for role in ("A", "B")]
-        operands.append(decode(dense, "C", values["D" if in_place(record) else "C"]))
-        for name, add in hypotheses(dense):
-            yield name, registers(dense, "D", bits(add(*operands), dense.d))
-    if isinstance(record, SparseMma) and not is_exact(record):
-        yield from _as_dense(record, values)
+    if not is_exact(record):
+        for name, how in hypotheses(record).items():
+            yield name, registers(record, "D", bits(_added(record, values, how), how.accumulator))
 
 
 def difference(record: Matrices, values: Values, found: Any, wanted: Any) -> dict[str, Any]:
@@ -113,104 +120,89 @@ def difference(record: Matrices, values: Values, found: Any, wanted: Any) -> dic
     return out
 
 
+def held_in(record: Matrices, values: Values, found: Any, warp: int) -> dict[str, Any]:
+    """The matrices of a warp, as bits, by name: A (kept elements of a sparse one), B, C, D, and its codes if sparse."""
+    words = {
+        role: slot_bits(record, role, values[name][warp : warp + 1])[0]
+        for role, name in read_operands(record)
+    }
+    held: dict[str, Any] = {}
+    for role, slots in {**words, "D": found[warp]}.items():
+        held[role] = np.empty(record.operand_shape(role), np.uint64)
+        held[role][record.index(role)] = slots
+    if isinstance(record, SparseMma):
+        held["codes"] = record.sparsity.codes_of(values["e"][warp, :, 0], record.selector)
+    return held
+
+
+def _as_text(matrices: dict[str, Any]) -> dict[str, str]:
+    return {name: _hex(matrix.reshape(-1)) for name, matrix in matrices.items()}
+
+
+def _hex(numbers: Any) -> str:
+    return " ".join(f"{int(x):x}" for x in numbers)
+
+
 def _element(
     record: Matrices, values: Values, found: Any, wanted: Any, warp: int, lane: int, slot: int
 ) -> dict[str, Any]:
     """One element of D and what went into it, as bits: the row of A, the column of B, and C."""
-    at = [int(x[lane, slot]) for x in record.index("D")]
-    held: dict[str, Any] = {}
-    for role, name in read_operands(record):
-        matrix = np.empty(record.operand_shape(role), np.uint64)
-        matrix[record.index(role)] = slot_bits(record, role, values[name][warp : warp + 1])[0]
-        held[role] = matrix
-    row, column = held["A"][(*at[:-1], slice(None))], held["B"][(*at[:-2], slice(None), at[-1])]
-    out = {
+    at = tuple(int(x[lane, slot]) for x in record.index("D"))
+    return {
         "warp": warp,
         "lane": lane,
         "slot": slot,
         "element": at,
-        "got": hex(int(found[warp, lane, slot])),
         "expected": hex(int(wanted[warp, lane, slot])),
-        "a": " ".join(f"{int(x):x}" for x in row),
-        "b": " ".join(f"{int(x):x}" for x in column),
-        "c": f"{int(held['C'][tuple(at)]):x}",
+        **element_of(held_in(record, values, found, warp), at),
     }
-    if isinstance(record, SparseMma):
-        codes = record.sparsity.codes_of(values["e"][warp, :, 0], record.selector)
-        out["codes"] = " ".join(f"{int(x):04b}" for x in codes[at[-2]])
-    return out
+
+
+def element_of(held: dict[str, Any], at: tuple[int, ...]) -> dict[str, str]:
+    """One element of a warp's D, and what went into it, as hexadecimal words."""
+    out = {
+        "a": _hex(held["A"][*at[:-1], :]),
+        "b": _hex(held["B"][*at[:-2], :, at[-1]]),
+        "c": f"{int(held['C'][at]):x}",
+        "got": hex(int(held["D"][at])),
+    }
+    return out | ({"codes": _hex(held["codes"][at[-2]])} if "codes" in held else {})
 
 
 # --- hypotheses -----------------------------------------------------------------------------------
 
-Add = Callable[[Any, Any, Any], Any]
 
-
-def hypotheses(record: MmaInstruction) -> Iterator[tuple[str, Add]]:
-    """Ways of adding that are not the package's model of sm_90, by name; each ``d = add(a, b, c)`` on numbers."""
-    if record.rule == "quadpair":
-        for name, rising, first in (
-            ("fma chain, K rising", True, True),
-            ("fma chain, K falling", False, True),
-            ("fma chain, C last", True, False),
-        ):
-            for kept in ("float32", "float16"):
-                yield f"{name}, {kept}", _chain(rising, first, kept, record.d)
-        return
-    base = model("sm_90", record.a, record.b, record.d, record.k)
+def hypotheses(record: Matrices) -> dict[str, Model]:
+    """Ways of adding, by name, that are not the package's model of sm_90; none where it has no model."""
+    dense, sparse = dense_of(record), isinstance(record, SparseMma)
+    k = dense.k // 2 if sparse else dense.k
+    try:
+        base = model_of(dense, "sm_90", k, "mma.sp" if sparse else "mma")
+    except LayoutError:
+        return {}
     others: dict[str, Model] = {}
-    if base.separate:
-        whole = (tuple(range(record.k)),)
+    whole = (tuple(range(k)),)
+    if base.rule == "float32 chain":
+        ways = {
+            "four, then C": whole,
+            "two and two": ((0, 1), (2, 3)),
+            "one by one": ((0,), (1,), (2,), (3,)),
+        }
+        others = {name: replace(base, steps=steps) for name, steps in ways.items() if steps != base.steps}
+        others["as sm_70"] = model("sm_70", dense.a, dense.b, dense.d, k)
+    elif base.separate:
         others["C in the first half"] = replace(base, separate=False)
         others["one step, C in it"] = replace(base, separate=False, steps=whole)
         others["one step, C added"] = replace(base, steps=whole)
-        if record.k == 32:
-            others["as wgmma"] = model("sm_90", record.a, record.b, record.d, record.k, unit="wgmma")
+        if k == 32:
+            others["as wgmma"] = model("sm_90", dense.a, dense.b, dense.d, k, unit="wgmma")
     else:
-        others["as sm_80"] = model("sm_80", record.a, record.b, record.d, record.k)
-    for name, other in others.items():
-        yield name, partial(accumulate, model=other)
+        others["as sm_80"] = model("sm_80", dense.a, dense.b, dense.d, k)
+    return others
 
 
-def _chain(rising: bool, first: bool, kept: str, result: str) -> Add:
-    """A fused multiply-add for each k; C goes in first or last; sums are kept in a type, and D in its own.
-
-    float64 holds f16 products exactly, and their sum with a float32 well enough to be rounded again.
-    """
-
-    def add(a: Any, b: Any, c: Any) -> Any:
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = c if first else np.zeros_like(c)
-            for k in range(a.shape[-1]) if rising else reversed(range(a.shape[-1])):
-                total = (total + a[..., :, k, None] * b[..., k, None, :]).astype(kept).astype(np.float64)
-            total = total if first else (total + c).astype(kept).astype(np.float64)
-            return total.astype(result).astype(np.float64)
-
-    return add
-
-
-def _as_dense(record: SparseMma, values: Values) -> Iterator[tuple[str, Any]]:
-    """A sparse product by the model of the dense instruction that has half the K.
-
-    The k-th kept element of a row meets its element of B, and the dense instruction adds these products.  Elements of B
-    that meet nothing take no part, not even as infinity times zero.
-    """
-    codes = record.sparsity.codes_of(values["e"][..., 0], record.selector)
-    columns = record.sparsity.columns_of(codes)  # [warps, 16, k / 2]
-    a = np.empty((columns.shape[0], *record.operand_shape("A")))
-    a[:, *record.index("A")] = to_numbers(slot_bits(record, "A", values["A"]), record.dense.a)
-    b, c = decode(record.dense, "B", values["B"]), decode(record.dense, "C", values["D"])
-    k = record.dense.k // 2
-    try:
-        half = model("sm_90", record.dense.a, record.dense.b, record.dense.d, k)
-    except LayoutError as error:
-        yield "sm_90, half K", str(error)
-        return
-    # Every row has its own B: rows become a leading dimension.
-    met = np.take_along_axis(b[:, None], columns[..., None], axis=2)  # [warps, 16, k / 2, 8]
-    ways = {"half K": half, "one step": replace(half, steps=(tuple(range(k)),))}
-    if half.separate:
-        ways["one step, C in it"] = replace(ways["one step"], separate=False)
-    for name, how in ways.items():
-        d = accumulate(a[:, :, None, :], met, c[:, :, None, :], how)[:, :, 0]
-        yield f"sm_90, {name}", registers(record, "D", bits(d, record.dense.d))
+def _added(record: Matrices, values: Values, how: Model) -> Any:
+    """D's numbers, by a model."""
+    if isinstance(record, SparseMma):
+        return accumulate(*gather(record, values), how)[:, :, 0]
+    return accumulate(*(decode(record, role, values[name]) for role, name in read_operands(record)), how)

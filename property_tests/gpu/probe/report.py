@@ -65,10 +65,10 @@ def totals(rows: list[Row]) -> list[str]:
         f"maps: {sum(r['map']['right'] for r in products + moves)} of {len(products + moves)} as the records say"
     )
     for model in ("exact", "sm_90"):
-        have = [r["numbers"][model] for r in products if "equal" in r["numbers"].get(model, {})]
-        out.append(
-            f"{model}: {sum(x['equal'] == 1 for x in have)} of {len(have)} products bit-equal throughout"
-        )
+        have = [r for r in products if "equal" in r["numbers"].get(model, {})]
+        runs = [[r[x][model]["equal"] for x in ("numbers", "special") if x in r] for r in have]
+        equal = sum(all(share == 1 for share in shares) for shares in runs)
+        out.append(f"{model}: {equal} of {len(have)} products bit-equal throughout")
     failed = [row["name"] for row in rows if "why" in row]
     out += [f"could not be run: {', '.join(failed)}"] if failed else []
     return out

@@ -23,17 +23,19 @@ from .numbers import compare
 from .relation import probe
 
 Row = dict[str, Any]
-Run = Callable[[Device, int], Row]
+Run = Callable[[Device, int, int], Row]
 
 
 def plan(where: Target) -> dict[str, Run]:
-    """Row name -> what runs it on a device with so many warps."""
+    """Row name -> what runs it on a device with so many warps, of which it records some."""
     out: dict[str, Run] = {}
     for record in probed(where):
         if isinstance(record, MmaInstruction | SparseMma):
-            out[record.name] = lambda device, warps, record=record: _product(record, device, warps)
+            out[record.name] = lambda device, warps, recorded, record=record: _product(
+                record, device, warps, recorded
+            )
         else:
-            out[record.name] = lambda device, warps, record=record: probe_move(record, device, warps)
+            out[record.name] = lambda device, warps, _, record=record: probe_move(record, device, warps)
     return out
 
 
@@ -51,22 +53,22 @@ def instructions(where: Target) -> list[Instruction]:
     return [r.instruction for r in probed(where)]
 
 
-def _product(record: MmaInstruction | SparseMma, device: Device, warps: int) -> Row:
+def _product(record: MmaInstruction | SparseMma, device: Device, warps: int, recorded: int) -> Row:
     maps = probe(record, device)
     row: Row = {"map": maps, "emulated": record.instruction.emulation(device.target)}
-    numbers = compare(record, device, warps)
+    numbers = compare(record, device, warps, record_warps=recorded)
     row |= {**numbers, "right": maps["right"] and numbers["right"]}
     if isinstance(record, MmaInstruction):
         row["directed"] = directed(record, device)
     return row
 
 
-def run_row(name: str, run: Run, device: Device, warps: int) -> tuple[Row, bool]:
+def run_row(name: str, run: Run, device: Device, warps: int, recorded: int = 0) -> tuple[Row, bool]:
     """The row, a failure in it as its "why"; and whether the device is still to be trusted."""
     began, sound = time.perf_counter(), True
     row: Row
     try:
-        row = {"name": name, **run(device, warps)}
+        row = {"name": name, **run(device, warps, recorded)}
     except Exception as error:  # noqa: BLE001  # a failing row must not hide the others
         sound = not isinstance(error, GpuError)
         why = f"{type(error).__name__}: {error}"

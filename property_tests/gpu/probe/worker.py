@@ -30,21 +30,26 @@ def device_of(name: str) -> Device:
     return Gpu() if name == "gpu" else Machine()
 
 
-def work(device: str, warps: int, names: Path, out: Path) -> None:
+def work(device: str, warps: int, recorded: int, names: Path, out: Path) -> None:
     """In a worker: run the rows that the file `names` lists, append to `out`."""
     found = device_of(device)
     rows = plan(found.target)
     with out.open("a") as file:
         for name in json.loads(names.read_text()):
             print(json.dumps({"begins": name}), file=file, flush=True)
-            row, sound = run_row(name, rows[name], found, warps)
+            row, sound = run_row(name, rows[name], found, warps, recorded)
             print(json.dumps(row), file=file, flush=True)
             if not sound:
                 return
 
 
 def in_workers(
-    device: str, warps: int, names: Sequence[str], each: Callable[[Row], None], workers: int = 1
+    device: str,
+    warps: int,
+    names: Sequence[str],
+    each: Callable[[Row], None],
+    workers: int = 1,
+    recorded: int = 0,
 ) -> list[Row]:
     """The rows of those names, in their order; `each` is called with one as it comes.
 
@@ -59,7 +64,7 @@ def in_workers(
             each(row)
 
     def share(number: int) -> None:
-        for row in in_turn(names[number::workers], ["--work", device, str(warps)]):
+        for row in in_turn(names[number::workers], ["--work", device, str(warps), str(recorded)]):
             take(row)
 
     with ThreadPoolExecutor(workers) as pool:
