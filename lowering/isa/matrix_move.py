@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from tilelayout.display import Displayed
 from tilelayout.errors import LayoutError
 
 from ..errors import MachineError
@@ -33,7 +34,7 @@ BYTE_TARGETS = (100, 103, 120, 121)
 
 
 @dataclass(frozen=True)
-class MatrixMove:
+class MatrixMove(Displayed):
     """One form of ``ldmatrix`` or ``stmatrix``.
 
     Attributes:
@@ -69,6 +70,8 @@ class MatrixMove:
     ptx: tuple[int, int]
     specific: tuple[int, ...]
     section: str
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
 
     def __post_init__(self) -> None:
         found = self._coordinates()
@@ -149,7 +152,7 @@ class MatrixMove:
         form = f"{self.shape}.x{self.count}{'.trans' * self.transposed}"
         text = f"{self.operation}.sync.aligned.{form}.shared.{self.type}"
         registers = Operand("D" if load else "A", self.registers, "b32", "write" if load else "read")
-        address = Operand("p", 1, "shared", "read")
+        address = Operand("p", 1, "shared", "read", LINE_BYTES)
         return Instruction(
             self.name,
             text + (" {D}, [{p}];" if load else " [{p}], {A};"),

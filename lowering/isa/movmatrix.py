@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
+
+from tilelayout.display import Displayed
 
 from .operand_map import operand_map
 from .record import Instruction, Operand
 
 
 @dataclass(frozen=True)
-class MatrixTranspose:
+class MatrixTranspose(Displayed):
     """``movmatrix.m8n8.trans.b16``: d holds the transpose of the matrix that a holds, both one register a lane.
 
     In both, lane ``4g + t`` holds columns 2t and 2t + 1 of row g, so element (i, j) goes from lane ``4i + j // 2`` to
@@ -25,6 +27,8 @@ class MatrixTranspose:
     ptx: tuple[int, int] = (7, 8)
     specific: tuple[int, ...] = ()
     section: str = "Warp-level matrix transpose instruction: movmatrix"
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
 
     @property
     def registers(self) -> int:

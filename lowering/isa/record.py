@@ -10,6 +10,10 @@ from ..target import TARGETS, Target
 
 Access = Literal["read", "write", "update"]
 Kind = Literal["f32", "f64", "b32", "address", "shared"]
+Space = Literal["global", "shared"]
+
+SPACES: dict[str, Space] = {"address": "global", "shared": "shared"}
+"""Kind of an address operand -> the memory that it points into."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +26,18 @@ class Operand:
         kind: the register class; "address" for a place in global memory (64 bits), "shared" for one in shared memory
             (32 bits).
         access: "read", "write", or "update" (read and written in place).
+        bytes: what an address stands for, from it on, and what it must be a multiple of; 0: one element of the buffer.
     """
 
     name: str
     count: int
     kind: Kind
     access: Access
+    bytes: int = 0
+
+    @property
+    def is_address(self) -> bool:
+        return self.kind in SPACES
 
     @property
     def writes(self) -> bool:
@@ -110,6 +120,13 @@ class Instruction:
         }
         return self.template.format_map(names | bits)
 
+    @property
+    def stores(self) -> bool:
+        """Whether it writes to the memory that its addresses name."""
+        return any(o.is_address for o in self.operands) and any(
+            o.reads and not o.is_address for o in self.operands
+        )
+
     def refusal(self, target: Target, version: tuple[int, int] | None = None) -> str:
         """Why the target, or PTX of that version, does not have it; empty where it has.
 
@@ -142,11 +159,11 @@ def gate_refusal(
 
 
 def _has_bit(operand: Operand, names: list[str]) -> bool:
-    return operand.kind == "address" and len(names) > 1
+    return operand.is_address and len(names) > 1
 
 
 def _operand_text(operand: Operand, names: list[str]) -> str:
-    if operand.kind in ("address", "shared"):
+    if operand.is_address:
         return names[0]
     return names[0] if operand.count == 1 and not operand.name.isupper() else "{" + ", ".join(names) + "}"
 

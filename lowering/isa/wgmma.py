@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from tilelayout.display import Displayed
 from tilelayout.errors import LayoutError
 
 from ..dtypes import dtype
@@ -84,7 +85,7 @@ def descriptor(
 
 
 @dataclass(frozen=True)
-class Wgmma:
+class Wgmma(Displayed):
     """One ``wgmma.mma_async``: shape, types, and the places of register elements.
 
     Attributes:
@@ -110,6 +111,8 @@ class Wgmma:
     ptx: tuple[int, int] = (8, 0)
     specific: tuple[int, ...] = (90,)
     section: str = SECTION
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
 
     def __post_init__(self) -> None:
         allowed = columns(self.a)

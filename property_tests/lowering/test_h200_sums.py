@@ -65,7 +65,7 @@ def test_a_fixture_is_what_the_device_computed(name: str) -> None:
 
     record = RECORDS[name]
     for device, right in ((Altered({}, "sm_90"), True), (Altered({"out": flip}, "sm_90"), False)):
-        row = {"name": name, "directed": [], **compare(record, device, 8, record_warps=4)}
+        row: dict[str, Any] = {"name": name, "directed": [], **compare(record, device, 8, record_warps=4)}
         assert row["right"] is right
         assert {run: len(warps) for run, warps in row["recorded"].items()} == {"numbers": 4, "special": 2}
         text = as_text(fixture({"card": "none", "recorded": 4, "rows": [row]}))

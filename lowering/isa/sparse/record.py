@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
+from tilelayout.display import Displayed
 from tilelayout.errors import LayoutError
 
 from ..mma.record import MmaInstruction, Role
@@ -14,11 +15,11 @@ from ..operand_map import operand_map
 from ..record import Emulated, Instruction, Operand
 from .compress import compress, decompress
 from .meaning import multiply
-from .metadata import ROWS, Sparsity
+from .metadata import CODE_BITS, ROWS, Sparsity
 
 
 @dataclass(frozen=True)
-class SparseMma:
+class SparseMma(Displayed):
     """One concrete ``mma.sp``: ``d[m, n] = a[m, k] @ b[k, n] + c[m, n]``, in place, A structured sparse.
 
     Attributes:
@@ -53,6 +54,8 @@ class SparseMma:
     selector: int = 0
     specific: tuple[int, ...] = ()
     emulated: tuple[Emulated, ...] = ()
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
 
     def __post_init__(self) -> None:
         if self.dense.m != ROWS or self.dense.k_pack not in (1, 2, 4, 8):
@@ -109,9 +112,23 @@ class SparseMma:
             return self.dense.index(role)
         return operand_map(ROWS, self.dense.k // 2, self.dense.k_pack)
 
+    def elements(self, role: Role) -> int:
+        """Elements of the operand that each lane holds; of A, kept ones."""
+        return self.dense.elements(role) // (2 if role == "A" else 1)
+
     def registers(self, role: Role) -> int:
         """Registers of the operand that each lane holds."""
         return self.dense.registers(role) // (2 if role == "A" else 1)
+
+    @property
+    def packing(self) -> str:
+        """For the catalogue: elements that a lane holds of each operand, by the bits that each takes.
+
+        Of the metadata e, codes in the word of a contributing lane.
+        """
+        roles: tuple[Role, ...] = ("A", "B", "D")
+        parts = [f"{role} {self.elements(role)} x {self.dense.container(role)}" for role in roles]
+        return ", ".join([*parts, f"e {32 // CODE_BITS} x {CODE_BITS}"])
 
     @cached_property
     def instruction(self) -> Instruction:

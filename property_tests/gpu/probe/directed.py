@@ -140,7 +140,24 @@ def _nothing_numbers(record: MmaInstruction) -> Iterator[Case]:
     top = 1 << (dtype(record.a).bits - 1)
     yield Case(topic, "A a NaN", {}, {0: 1.0}, raw={"A": {0: nan}})
     yield Case(topic, "A a negative NaN", {}, {0: 1.0}, raw={"A": {0: nan | top}})
+    if record.a == "float64":
+        yield from _several_nans(infinity, quiet, sign)
     yield Case(topic, "A a NaN, C another", {}, {0: 1.0}, raw={"A": {0: nan}, "C": infinity | quiet | 5})
+
+
+def _several_nans(infinity: int, quiet: int, sign: int) -> Iterator[Case]:
+    """f64: whose word the result has where several are NaN."""
+    topic = "NaN words"
+    a, b, c = ({0: infinity | quiet | 5}, {0: sign | infinity | quiet | 6}, infinity | quiet | 7)
+    yield Case(topic, "A and B NaNs", raw={"A": a, "B": b})
+    yield Case(topic, "B and C NaNs", raw={"B": b, "C": c})
+    yield Case(topic, "A, B and C NaNs", raw={"A": a, "B": b, "C": c})
+    yield Case(topic, "A a signaling NaN, B and C quiet ones", raw={"A": {0: infinity | 8}, "B": b, "C": c})
+    yield Case(topic, "C a signaling NaN, A a quiet one", raw={"A": a, "C": infinity | 8})
+    yield Case(topic, "infinity times 0, C a NaN", raw={"A": {0: infinity}, "B": {0: 0}, "C": c})
+    yield Case(topic, "A a NaN, infinity times 0 next", raw={"A": {**a, 1: infinity}})
+    yield Case(topic, "infinity times 0, A a NaN next", raw={"A": {0: infinity, 1: a[0]}})
+    yield Case(topic, "A a NaN, B another next", raw={"A": a, "B": {1: b[0]}})
 
 
 def _overflow(record: MmaInstruction) -> Iterator[Case]:

@@ -20,6 +20,7 @@ import numpy as np
 from lowering.dtypes import dtype
 from lowering.isa.elements import to_numbers
 from lowering.isa.mma import DENSE, MmaInstruction
+from lowering.isa.mma.record import Role
 from lowering.isa.sparse import MMA_SP, SparseMma
 
 from .directed import cases
@@ -27,10 +28,14 @@ from .directed import operands as operands_of_case
 from .elements import Matrices, dense_of, read_operands, registers, slot_bits
 from .numbers import element_of, held_in
 
+ROLES: tuple[Role, ...] = ("A", "B", "C", "D")
 RECORDS: dict[str, Matrices] = {r.name: r for r in (*DENSE, *MMA_SP)}
 ABOUT = ("card", "target", "driver", "cuda", "date", "commit", "recorded")
-EACH = {"numbers": 3, "special": 2, "samples": 6, "directed": 3}
-"""Elements of a record that are chosen, at most, by where they are from."""
+EACH = {"numbers": 3, "special": 2, "samples": 6, "directed": 2}
+"""Elements of a record that are chosen, at most, by where they are from; the first directed case comes on top."""
+
+ALL_OF = {"float64": "NaN words", "tfloat32": "tf32, bits that are dropped"}
+"""By type of A: the topic of which all directed cases are taken, and no others."""
 
 Element = dict[str, str]
 
@@ -58,16 +63,20 @@ def chosen(record: Matrices, row: dict[str, Any], number: int) -> list[Element]:
             for x in _spread(samples, EACH["samples"])
         ]
     if isinstance(record, MmaInstruction):
-        asked = list(_of_cases(record, row["directed"]))
-        step = max(1, len(asked) // EACH["directed"])
-        out += asked[number % step :: step][: EACH["directed"]]
+        about = ALL_OF.get(record.a)
+        answers = [x for x in row["directed"] if about in (None, x["topic"])]
+        if not about:
+            told = [x for x in answers if x["got"] != x["exact"]] or answers
+            turned = told[number % max(1, len(told)) :] + told
+            answers = [*answers[:1], *_spread(turned, EACH["directed"])]
+        out += _of_cases(record, answers)
     return [_plain(record, x) for x in out]
 
 
 def operands(record: Matrices, elements: Sequence[Element]) -> dict[str, Any]:
     """The registers of a warp for each element: all rows of A, columns of B, of C and all metadata are its own."""
     held: dict[str, Any] = {
-        role: np.empty((len(elements), *record.operand_shape(role)), np.uint64) for role in "ABC"
+        role: np.empty((len(elements), *record.operand_shape(role)), np.uint64) for role in ROLES[:3]
     }
     codes: list[Any] = []
     for i, element in enumerate(elements):
@@ -84,7 +93,7 @@ def operands(record: Matrices, elements: Sequence[Element]) -> dict[str, Any]:
 
 def _of_warp(record: Matrices, warp: dict[str, str], special: bool) -> list[Element]:
     """The elements of a recorded warp, those in front that tell most."""
-    held = {role: _words(warp[role]).reshape(record.operand_shape(role)) for role in "ABCD"}
+    held = {role: _words(warp[role]).reshape(record.operand_shape(role)) for role in ROLES}
     if isinstance(record, SparseMma):
         held["codes"] = _words(warp["codes"]).reshape(-1, record.sparsity.groups)
     d = held["D"]

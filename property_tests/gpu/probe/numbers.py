@@ -15,6 +15,7 @@ import numpy as np
 from lowering.dtypes import dtype
 from lowering.isa.elements import to_numbers
 from lowering.isa.mma.meaning import decode, model_of
+from lowering.isa.mma.record import Role
 from lowering.isa.numerics import Model, accumulate, bits, model
 from lowering.isa.sparse import SparseMma
 from lowering.isa.sparse.meaning import gather
@@ -122,14 +123,14 @@ def difference(record: Matrices, values: Values, found: Any, wanted: Any) -> dic
 
 def held_in(record: Matrices, values: Values, found: Any, warp: int) -> dict[str, Any]:
     """The matrices of a warp, as bits, by name: A (kept elements of a sparse one), B, C, D, and its codes if sparse."""
-    words = {
-        role: slot_bits(record, role, values[name][warp : warp + 1])[0]
-        for role, name in read_operands(record)
-    }
+    slots: dict[Role, Any] = {"D": found[warp]}
+    for role, name in read_operands(record):
+        slots[role] = slot_bits(record, role, values[name][warp : warp + 1])[0]
     held: dict[str, Any] = {}
-    for role, slots in {**words, "D": found[warp]}.items():
-        held[role] = np.empty(record.operand_shape(role), np.uint64)
-        held[role][record.index(role)] = slots
+    for role, bits_held in slots.items():
+        matrix: Any = np.empty(record.operand_shape(role), np.uint64)
+        matrix[record.index(role)] = bits_held
+        held[role] = matrix
     if isinstance(record, SparseMma):
         held["codes"] = record.sparsity.codes_of(values["e"][warp, :, 0], record.selector)
     return held
@@ -184,11 +185,13 @@ def hypotheses(record: Matrices) -> dict[str, Model]:
     whole = (tuple(range(k)),)
     if base.rule == "float32 chain":
         ways = {
-            "four, then C": whole,
-            "two and two": ((0, 1), (2, 3)),
-            "one by one": ((0,), (1,), (2,), (3,)),
+            "four, then C": (whole, True),
+            "C, two and two": (((0, 1), (2, 3)), False),
+            "C, one by one": (((0,), (1,), (2,), (3,)), False),
         }
-        others = {name: replace(base, steps=steps) for name, steps in ways.items() if steps != base.steps}
+        for name, (steps, separate) in ways.items():
+            if steps != base.steps:
+                others[name] = replace(base, steps=steps, separate=separate)
         others["as sm_70"] = model("sm_70", dense.a, dense.b, dense.d, k)
     elif base.separate:
         others["C in the first half"] = replace(base, separate=False)
@@ -205,4 +208,5 @@ def _added(record: Matrices, values: Values, how: Model) -> Any:
     """D's numbers, by a model."""
     if isinstance(record, SparseMma):
         return accumulate(*gather(record, values), how)[:, :, 0]
-    return accumulate(*(decode(record, role, values[name]) for role, name in read_operands(record)), how)
+    a, b, c = (decode(record, role, values[name]) for role, name in read_operands(record))
+    return accumulate(a, b, c, how)
