@@ -14,6 +14,7 @@ from lowering.target import target
 from property_tests.gpu.probe.elements import slot_bits
 from property_tests.gpu.probe.fixture import RECORDS, as_text, fixture, is_told, operands
 from property_tests.gpu.probe.numbers import compare, is_exact
+from property_tests.gpu.probe.results import page
 
 from .probe_devices import Altered
 
@@ -75,3 +76,13 @@ def test_a_fixture_is_what_the_device_computed(name: str) -> None:
         got = np.array([int(x["got"], 16) for x in elements], np.uint64)
         wanted = slot_bits(record, "D", words)[:, 0, 0]
         assert ((wanted ^ got) == (0 if right else 1)).all()
+
+
+def test_the_page_of_what_the_hardware_answers_is_what_was_kept() -> None:
+    root = Path(__file__).parents[2]
+    kept = json.loads((root / "benchmarks/results/gpu_instructions.json").read_text())
+    assert page(kept) == (root / "docs/reference/hardware.md").read_text()
+    assert kept["right"] is True
+    assert {row["name"] for row in kept["rows"] if row["right"]} >= {
+        name for name, record in RECORDS.items() if not record.instruction.refusal(HOPPER)
+    }
