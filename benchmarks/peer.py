@@ -74,15 +74,13 @@ class Worker:
 def peers_python() -> Path | None:
     """The interpreter that has the other libraries; None without one.
 
-    TILELAYOUT_ORACLES_PYTHON names it, TILELAYOUT_TVM_PYTHON where that isn't set; otherwise it is that of
-    .venv-oracles.
+    TILELAYOUT_ORACLES_PYTHON names it; otherwise it is that of .venv-oracles.
     """
-    for variable in ("TILELAYOUT_ORACLES_PYTHON", "TILELAYOUT_TVM_PYTHON"):
-        named = os.environ.get(variable)
-        if named:
-            if Path(named).is_file():
-                return Path(named)
-            raise SystemExit(f"{variable} names {named}, which does not exist")
+    named = os.environ.get("TILELAYOUT_ORACLES_PYTHON")
+    if named:
+        if Path(named).is_file():
+            return Path(named)
+        raise SystemExit(f"TILELAYOUT_ORACLES_PYTHON names {named}, which does not exist")
     python = ROOT / ".venv-oracles" / "bin" / "python"
     if python.is_file():
         return python

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from property_tests.oracles.interpreter import interpreter
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Both profiles are deterministic: an unchanged tree gives an unchanged result. No deadline and no `too_slow`:
 # a busy machine is not a bug.
-for _name, _examples in {"default": 100, "thorough": 1000}.items():
+for _name, _examples in {"default": 100, "thorough": 300}.items():
     settings.register_profile(
         _name,
         max_examples=_examples,
@@ -35,16 +37,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def tvm_python() -> Path:
-    """The interpreter that has apache-tvm, to be run as a subprocess.
-
-    TILELAYOUT_TVM_PYTHON names it, otherwise it is that of .venv-oracles (`make test-slow` makes it). Where
-    that one is absent the test is skipped, unless TILELAYOUT_REQUIRE_ORACLES=1.
-    """
-    named = os.environ.get("TILELAYOUT_TVM_PYTHON")
-    python = Path(named) if named else ROOT / ".venv-oracles" / "bin" / "python"
-    if python.is_file():
-        return python
-    reason = f"no oracle: {python} does not exist (`make test-slow` makes .venv-oracles)"
-    if named or os.environ.get("TILELAYOUT_REQUIRE_ORACLES") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    """The interpreter that has apache-tvm, to be run as a subprocess: see `interpreter`."""
+    return interpreter("tvm")

@@ -70,7 +70,7 @@ class Conditional:
         """
         from .expr.adapter import replaced
 
-        given = _values(values, _symbols(self))
+        given = _values(values, _every_symbol(self))
         kept: list[Any] = []
         for x in self.conditions:
             left = replaced(x, given)
@@ -96,19 +96,43 @@ class Conditional:
 
     def _under(self, operation: str, assuming: Any, *arguments: Any, **options: Any) -> Any:
         """``self.<operation>(*arguments, **options)`` under the conditions of `assuming` and of the operands."""
-        from .expr.conditions import conditions, flattened
-        from .expr.facts import assumed
 
-        operands = (self, arguments, options)
-        try:
-            known = conditions(flattened([_conditions_of(operands), () if assuming is None else assuming]))
-        except LayoutError as error:
-            raise LayoutError(operation, f"assuming: {error.rule}", error.remedy) from None
-        _check_symbols(operands, known, operation)
-        layout, arguments, options = _put_in(operands, known.replaced)
-        with assumed(known.facts if known.given else None):
-            found = getattr(layout, operation)(*arguments, **options)
-            return _resting(found, known.given) if known.given else found
+        def ask(layout: Any, arguments: Any, options: Any) -> Any:
+            return getattr(layout, operation)(*arguments, **options)
+
+        return under(operation, assuming, ask, self, arguments, options)
+
+
+def under(operation: str, assuming: Any, ask: Callable[..., Any], *operands: Any) -> Any:
+    """``ask(*operands)`` under the conditions of `assuming` and of the operands; `operation` is its name in errors."""
+    from .expr.facts import assumed
+
+    known = _known(operation, [_conditions_of(operands), () if assuming is None else assuming])
+    _check_symbols(operands, known, operation)
+    operands = put_in(operands, known.replaced)
+    with assumed(known.facts if known.given else None):
+        found = ask(*operands)
+        return _resting(found, known.given) if known.given else found
+
+
+def born(operation: str, assuming: Any, made: Callable[[], Any]) -> Any:
+    """What `made` makes while `assuming` is known, resting on it: a layout whose extents are positive only then."""
+    from .expr.facts import assumed
+
+    known = _known(operation, assuming)
+    with assumed(known.facts if known.given else None):
+        layout = made()
+        _check_symbols(layout, known, operation)
+        return _resting(put_in(layout, known.replaced), known.given) if known.given else layout
+
+
+def _known(operation: str, assuming: Any) -> Conditions:
+    from .expr.conditions import conditions, flattened
+
+    try:
+        return conditions(flattened(assuming))
+    except LayoutError as error:
+        raise LayoutError(operation, f"assuming: {error.rule}", error.remedy) from None
 
 
 # --- operands and results -----------------------------------------------------------------------------
@@ -127,13 +151,13 @@ def _mapped(x: Any, change: Callable[[Any], Any]) -> Any:
     return x
 
 
-def _put_in(x: Any, values: Mapping[Any, Any]) -> Any:
+def put_in(x: Any, values: Mapping[Any, Any]) -> Any:
     """Operands as plain layouts and integers, with values for symbols."""
     if isinstance(x, Conditional):
         return x._made(*_replaced_parts(x._parts(), values))  # pyright: ignore[reportPrivateUsage]  # its own
     if is_symbolic(x):
         return _replaced(x, values)
-    return _mapped(x, lambda y: _put_in(y, values))
+    return _mapped(x, lambda y: put_in(y, values))
 
 
 def _resting(x: Any, conditions: tuple[Any, ...]) -> Any:
@@ -143,7 +167,7 @@ def _resting(x: Any, conditions: tuple[Any, ...]) -> Any:
     if is_symbolic(x):
         return _tidied(x)
     if isinstance(x, Answer):
-        return Answer(bool(x), x.witness, conditions)
+        return Answer(bool(x), x.witness, tuple(dict.fromkeys((*conditions, *x.conditions))))
     return _mapped(x, lambda y: _resting(y, conditions))
 
 
@@ -164,13 +188,17 @@ def _conditions_of(operands: Any) -> list[Any]:
 
 def _symbols(x: Any) -> dict[str, Any]:
     """Name -> symbol, of all that occur in operands, conditions of layouts included."""
-    found: dict[str, Any] = {}
+    return {s.name: s for s in _every_symbol(x)}
+
+
+def _every_symbol(x: Any) -> set[Any]:
+    found: set[Any] = set()
     for leaf in _leaves(x):
         values: list[Any] = [leaf]
         if isinstance(leaf, Conditional):
             shard, replica, offset = leaf._parts()  # pyright: ignore[reportPrivateUsage]  # of its own class
             values = [*leaf.conditions, *offset.values(), *[n for it in (*shard, *replica) for n in it[:2]]]
-        found.update({s.name: s for n in values if type(n) is not int for s in n.free_symbols})
+        found.update([s for n in values if type(n) is not int for s in n.free_symbols])
     return found
 
 
@@ -241,17 +269,27 @@ def _plainness(kind: str) -> tuple[int, str]:
     return (_SIGNS.index(kind) if kind in _SIGNS else len(_SIGNS)), kind
 
 
-def _values(values: Mapping[Any, Any], symbols: dict[str, Any]) -> dict[Any, Any]:
+def _values(values: Mapping[Any, Any], every: set[Any]) -> dict[Any, Any]:
     """Symbol -> sympy value, each checked against what its symbol was declared to be."""
+    symbols = {s.name: s for s in every}
     if not hasattr(values, "items"):
         raise LayoutError("subs", f"values must be a mapping from symbols to integers, got {values!r}")
     given: dict[Any, Any] = {}
     for key, value in values.items():
         name = key if isinstance(key, str) else getattr(key, "name", str(key))
+        called = [s for s in every if s.name == name]
+        if len(called) > 1:
+            raise LayoutError(
+                "subs", f"{len(called)} different symbols of the layout are called {name}", "use one"
+            )
         symbol = symbols.get(name)
         if symbol is None or not (isinstance(key, str) or key == symbol):
             hint = nearest(name, list(symbols)) if symbols else "it has none"
+            if symbol is not None:
+                hint = f"whose {name} is another symbol, declared otherwise; use that, or its name"
             raise LayoutError("subs", f"{key!s} is no symbol of the layout, {hint}")
+        if symbol in given:
+            raise LayoutError("subs", f"{name} is given twice, by its name and as a symbol", "give it once")
         number = as_integer(value, "subs", f"the value of {name}")
         exact = symbol * 0 + number  # a sympy object, without importing sympy here
         # The plainest words first: what isn't positive is also extended_nonpositive.

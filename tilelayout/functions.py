@@ -169,6 +169,8 @@ class Functions:
         tuple of one tiler for each dimension.
         Post-condition: with coordinates r and t, the owners are those at the coordinate
         ``tiler_d.complement(n_d)(r_d) + tiler_d(t_d)`` in `shape`.
+        Pre-condition: this layout can be grouped to `shape`, and each dimension's iters are cut by no tile (they may be
+        split evenly); what cuts one is refused, though a layout may exist.  So it is for the three that follow.
         Errors: LayoutError where a tiler doesn't divide, or a tile runs across an iter.
 
         >>> TileLayout(S[32, 12]).logical_divide(32)
@@ -243,7 +245,7 @@ class Functions:
                 given = as_entries(tiler, operation, "tilers")
         tilers: list[Any] = []
         for d, x in enumerate(given):
-            tilers.append(x._parts() if isinstance(x, Functions) else as_extent(x, operation, f"tiler {d}"))
+            tilers.append(x._parts() if isinstance(x, Functions) else _count(x, operation, f"tiler {d}"))
         return _divide.divide(self._parts(), dims, tuple(tilers), operation)
 
     def _zipped(self, tiler: Any, shape: Any, operation: str) -> Any:
@@ -343,4 +345,14 @@ def _repeated(x: Any, operation: str) -> Parts:
     """What a product takes: a layout, or a number of copies."""
     if isinstance(x, Functions):
         return x._parts()  # pyright: ignore[reportPrivateUsage]  # a layout's own, for its room
-    return ((as_extent(x, operation, "number of copies"), 1, M),), (), {}
+    return ((_count(x, operation, "number of copies"), 1, M),), (), {}
+
+
+def _count(x: Any, operation: str, what: str) -> Integer:
+    if hasattr(x, "swizzle") and hasattr(x, "layout"):
+        raise LayoutError(
+            operation,
+            f"{what} is the swizzled {x}, and takes an integer or a tile layout",
+            "its tile layout, x.layout",
+        )
+    return as_extent(x, operation, what)

@@ -11,12 +11,11 @@ from .algebra import canonicalize as _canonicalize
 from .algebra import evaluate as _evaluate
 from .algebra import group as _group
 from .algebra import lookup as _lookup
-from .algebra import pack as _pack
 from .algebra import slice as _slice
 from .algebra import tile as _tile
 from .axis import Axis
 from .axis import axis as known_axis
-from .conditional import Conditional, hand_on
+from .conditional import Conditional, born, hand_on
 from .display import Displayed
 from .errors import LayoutError
 from .explain import Explained
@@ -112,16 +111,26 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained, Conditiona
         return _trusted(iters[0], iters[1], nonzero(checked))
 
     @classmethod
-    def parse(cls, text: str, symbols: Mapping[str, Any] | None = None) -> TileLayout:
+    def parse(
+        cls, text: str, symbols: Mapping[str, Any] | None = None, *, assuming: Any = None
+    ) -> TileLayout:
         """The layout that `text` writes in the notation (or in TVM's printed form).
 
-        Names that are no axis are looked up in `symbols` (name -> sympy symbol).
+        Names that are no axis are looked up in `symbols` (name -> sympy symbol); with symbols there may be what sympy
+        prints: ``floor(n/16)``, ``Mod(n, 4)``.  A layout that rests on conditions is read with them.
+        Post-condition: ``parse(str(x), symbols, assuming=x.conditions) == x``, with the same conditions.
         Errors: LayoutError with the position.
 
         >>> TileLayout.parse("T.TileLayout(T.S[(8, 4):(4 @ Axis.laneid, 1)] + 5 @ Axis.warpid)")
         TileLayout(S[(8, 4) : (4 @ laneid, 1)] + 5 @ warpid)
+        >>> from sympy import Eq, Mod, Symbol
+        >>> n = Symbol("n", integer=True, positive=True)
+        >>> TileLayout.parse("S[(floor(n/16), 16):(16, 1)]", {"n": n}, assuming=Eq(Mod(n, 16), 0))
+        TileLayout(S[(floor(n/16), 16):(16, 1)])
         """
-        return cls(parse(text, symbols))
+        if assuming is not None:
+            return born("parse", assuming, lambda: cls(parse(text, symbols, whole=True)))
+        return cls(parse(text, symbols, whole=True))
 
     # --- the value ------------------------------------------------------------------------------
 
@@ -272,7 +281,8 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained, Conditiona
         """The layout of a box: `region` gives (begin, end) or (begin, end, step) per dimension of `shape`, half open.
 
         At every coordinate of the box the result has the owners of ``begin + step * coordinate``.  A layout is
-        returned iff one exists.
+        returned iff one exists, for boxes whose lengths are numbers.  A length that stays a symbol is refused by name,
+        unless it is the whole dimension: what exists depends on its value.
 
         >>> TileLayout(S[8, 16]).slice((8, 16), [(2, 4), (8, 16)])
         TileLayout(S[(2, 8):(16, 1)] + 40)
@@ -294,6 +304,8 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained, Conditiona
         """Copies of this layout placed by `outer`, over the interleaved shape (Axe's tiling).
 
         ``f(x || y) = f_outer(x) * span(self) + f_self(y)`` on every axis.
+        Pre-condition: `outer` can be grouped to `outer_shape` and this layout to `inner_shape`, dimensions joined where
+        the other shape counts one between them; shapes that cut an iter are refused, though a layout may exist.
 
         >>> TileLayout(S[4:1]).tile(TileLayout(S[2 : 1 @ warpid]), (2,), (4,))
         TileLayout(S[(2, 4) : (1 @ warpid, 1)])
@@ -311,36 +323,20 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained, Conditiona
     def tile_to(
         self, to_shape: Sequence[Any] | int, current_shape: Sequence[Any] | int, *, assuming: Any = None
     ) -> TileLayout:
-        """`tile` with the row-major copies on `m` that fill `to_shape`; dimensions must divide.
+        """`tile` with the row-major copies on `m` that fill `to_shape`; dimensions must divide, and as for `tile`.
 
         >>> TileLayout(S[2, 4]).tile_to((4, 4), (2, 4))
         TileLayout(S[(2, 2, 1, 4):(8, 4, 0, 1)])
+        >>> TileLayout(S[(4, 3) : (1, 5)]).tile_to(
+        ...     (12, 2), (6, 2)
+        ... )  # copies along the outermost dimension cut none
+        TileLayout(S[(2, 4, 3):(14, 1, 5)])
         """
         if assuming is not None:
             return self._under("tile_to", assuming, to_shape, current_shape)
         return _trusted(
             *_tile.tile_to(self._parts(), as_shape(to_shape, "tile_to"), as_shape(current_shape, "tile_to"))
         )
-
-    def pack(self, num: Any, *, assuming: Any = None) -> TileLayout:
-        """`num` neighbors on `m` become one wider element; refused where they are not neighbors.
-
-        >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)]).pack(2)
-        TileLayout(S[(8, 2) : (4 @ laneid, 1)])
-        """
-        if assuming is not None:
-            return self._under("pack", assuming, num)
-        return _trusted(*_pack.pack(self._parts(), num))
-
-    def unpack(self, num: Any, *, assuming: Any = None) -> TileLayout:
-        """Each element becomes `num` narrower neighbors on `m`.
-
-        >>> TileLayout(S[(8, 2) : (4 @ laneid, 1)]).unpack(2)
-        TileLayout(S[(8, 2, 2) : (4 @ laneid, 2, 1)])
-        """
-        if assuming is not None:
-            return self._under("unpack", assuming, num)
-        return _trusted(*_pack.unpack(self._parts(), num))
 
     def swizzle(
         self,

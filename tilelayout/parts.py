@@ -10,7 +10,7 @@ import sys
 
 from .axis import Axis, m
 from .axis import axis as known_axis
-from .errors import LayoutError
+from .errors import LayoutError, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,17 +30,20 @@ M: Final = m
 def as_integer(x: Any, operation: str, what: str) -> Integer:
     """`x` as an exact integer: an int, anything with ``__index__``, or a symbolic sympy integer.
 
-    Sympy Integers and numpy integers become ints; bools, floats and everything else are refused.
+    Sympy Integers and numpy integers become ints; bools, floats and everything else are refused, and integers of more
+    than 4000 digits, which Python doesn't print.
     """
     if type(x) is int:
-        return x
+        if -TOO_LARGE < x < TOO_LARGE:
+            return x
+        raise too_large(operation, what, x)
     if not isinstance(x, bool) and type(x).__name__ not in ("bool_", "bool"):
         try:
             number = x.__index__()
         except (AttributeError, TypeError):
             number = None
         if type(number) is int:  # what a foreign __index__ returns is not to be trusted
-            return number
+            return as_integer(number, operation, what)
         if is_symbolic(x):
             if x.is_Float or (x.is_integer is not True and _known_fraction(x)):
                 raise LayoutError(operation, f"{what} {x} is not an integer")
@@ -52,6 +55,16 @@ def as_integer(x: Any, operation: str, what: str) -> Integer:
                 "declare its symbols with integer=True",
             )
     raise LayoutError(operation, f"{what} must be an integer, got {type(x).__name__} {x!r}")
+
+
+TOO_LARGE: Final = 10**4000
+
+
+def too_large(operation: str, what: str, x: int) -> LayoutError:
+    """The refusal of an integer that no text could show."""
+    return LayoutError(
+        operation, f"{what} has {x.bit_length()} bits; integers of at most 4000 digits are taken"
+    )
 
 
 def _known_fraction(x: Any) -> bool:
@@ -66,7 +79,7 @@ def is_symbolic(x: Any) -> bool:
 
 def as_extent(x: Any, operation: str, what: str) -> Integer:
     """`x` as an extent: an integer >= 1, or a symbolic one that is known to be positive."""
-    n = x if type(x) is int else as_integer(x, operation, what)
+    n = as_integer(x, operation, what)
     if type(n) is int:
         if n < 1:
             raise LayoutError(operation, f"{what} must be at least 1, got {n}")
@@ -74,11 +87,28 @@ def as_extent(x: Any, operation: str, what: str) -> Integer:
         raise LayoutError(
             operation,
             f"{what} {n} is not known to be positive",
-            "declare it with positive=True"
-            if n.is_Symbol or operation in BIRTHS  # type: ignore[union-attr]
-            else f"declare its symbols with positive=True or, where it holds, pass assuming={n} >= 1",
+            _if_positive(n, operation),
         )
     return n
+
+
+def _if_positive(n: Any, operation: str) -> str:
+    """The remedy for an extent that isn't known to be positive."""
+    if n.is_Symbol:
+        return "declare it with positive=True"
+    symbols = sorted([s.name for s in n.free_symbols if s.is_positive is not True])
+    declare = f"declare {', '.join(symbols)} with positive=True" if symbols else None
+    if operation not in BIRTHS:
+        either = f"{declare} or, where it holds" if declare else "where it holds"
+        return f"{either}, pass assuming={n} >= 1"
+    if type(n).__name__ == "floor":
+        whole, by = n.args[0].as_numer_denom()
+        return (
+            f"write the quotient as a symbol q with positive=True and {whole} as {by}*q; or begin with S[{whole}] and "
+            f"group it with assuming=Eq(Mod({whole}, {by}), 0), which TileLayout.parse takes, too"
+        )
+    smaller = "make the extent a symbol with positive=True, and write what it comes from in it"
+    return f"{declare}; or {smaller}" if declare else smaller
 
 
 BIRTHS: Final = ("Iter", "S", "R", "TileLayout")
@@ -154,8 +184,23 @@ UNIT: Final[RawIter] = (1, 0, M)
 
 def stride_text(it: RawIter) -> str:
     """The stride of an iter in the notation: ``4 @ laneid``, or ``4`` on the memory axis."""
-    value = it[1] if type(it[1]) is int else f"({it[1]})" if it[2] is not M else it[1]
+    value = digits(it[1]) if type(it[1]) is int else f"({digits(it[1])})" if it[2] is not M else digits(it[1])
     return f"{value}" if it[2] is M else f"{value} @ {it[2]}"
+
+
+def digits(n: Integer) -> str:
+    """The text of a number, exact at any size: Python itself writes no more than 4300 digits."""
+    try:
+        return str(n)
+    except ValueError:
+        if type(n) is not int:  # a factor within a symbolic term
+            return shown(n)
+    pieces: list[str] = []
+    rest = abs(n)
+    while rest:
+        rest, low = divmod(rest, TOO_LARGE)
+        pieces.append(str(low).zfill(4000) if rest else str(low))
+    return ("-" if n < 0 else "") + "".join(reversed(pieces))
 
 
 def product(numbers: Iterable[Integer]) -> Integer:
@@ -175,7 +220,7 @@ def as_shape(shape: Any, operation: str, what: str = "shape") -> tuple[Integer, 
     kind = shape.__class__
     if kind is tuple or kind is list:
         for n in shape:
-            if type(n) is not int or n < 1:
+            if type(n) is not int or not 0 < n < TOO_LARGE:
                 break
         else:
             return tuple(shape)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from .algebra import by_axis as _by_axis
     from .algebra import direct_sum as _direct_sum
+    from .algebra import pack as _pack
     from .algebra import permute as _permute
     from .algebra import recover as _recover
     from .algebra import refine as _refine
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from .parts import Offset, Parts, RawIter
 else:
     _by_axis, _direct_sum, _recover = Later("by_axis"), Later("direct_sum"), Later("recover")
-    _permute, _refine, _threads = Later("permute"), Later("refine"), Later("threads")
+    _pack, _permute, _refine, _threads = Later("pack"), Later("permute"), Later("refine"), Later("threads")
 
 
 class Structure:
@@ -87,6 +88,26 @@ class Structure:
         """
         return self._made(_permute.permute_by_groups(self._shard, seps, perm), self._replica, self._offset)
 
+    def pack(self, num: Any, *, assuming: Any = None) -> Self:
+        """`num` neighbors on `m` become one wider element; refused where they are not neighbors.
+
+        >>> TileLayout(S[(8, 4) : (4 @ laneid, 1)]).pack(2)
+        TileLayout(S[(8, 2) : (4 @ laneid, 1)])
+        """
+        if assuming is not None:
+            return self._under("pack", assuming, num)
+        return self._made(*_pack.pack(self._parts(), num))
+
+    def unpack(self, num: Any, *, assuming: Any = None) -> Self:
+        """Each element becomes `num` narrower neighbors on `m`.
+
+        >>> TileLayout(S[(8, 2) : (4 @ laneid, 1)]).unpack(2)
+        TileLayout(S[(8, 2, 2) : (4 @ laneid, 2, 1)])
+        """
+        if assuming is not None:
+            return self._under("unpack", assuming, num)
+        return self._made(*_pack.unpack(self._parts(), num))
+
     def direct_sum(
         self,
         left: Self,
@@ -97,7 +118,9 @@ class Structure:
     ) -> Self:
         """The sum of `left` and this layout over the interleaved shape; neither is scaled (TIRx's direct_sum).
 
-        Pre-condition: `left` can be grouped to `left_shape` and this layout to `right_shape`, of one rank.
+        Pre-condition: `left` can be grouped to `left_shape` and this layout to `right_shape`, of one rank, dimensions
+        joined where the other shape counts one between them; shapes that cut an iter are refused, though a layout may
+        exist.
         Post-condition: ``f(x || y) = f_left(x) + f_self(y)`` on every axis, owners with owners: dimension d has extent
         ``left_shape[d] * right_shape[d]`` and index ``x[d] * right_shape[d] + y[d]``.
 

@@ -48,7 +48,7 @@ class XorMap:
     _hash: int
 
     def __new__(cls, images: Sequence[int]) -> XorMap:
-        return _smallest(_checked(images))
+        return simplest(_checked(images))
 
     # --- the value ------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class XorMap:
         """
         other = _as_map(other, "compose")
         width = max(self.width, other.width)
-        return _smallest(tuple([self.apply(other.apply(1 << i)) for i in range(width)]))
+        return simplest(tuple([self.apply(other.apply(1 << i)) for i in range(width)]))
 
     def inverse(self) -> XorMap:
         """The map g with ``g(f(x)) == f(g(x)) == x``; a swizzle is its own.
@@ -146,7 +146,7 @@ class XorMap:
         (XorMap((1, 3, 7)), Swizzle(3, 4, 3))
         """
         found = _binary.inverse(self._images)
-        return self if isinstance(found, int) else _smallest(found)  # no bijection is singular
+        return self if isinstance(found, int) else simplest(found)  # no bijection is singular
 
     # --- units ----------------------------------------------------------------------------------
 
@@ -192,17 +192,23 @@ class XorMap:
         """The map of all bits `places` higher: ``g(2**places * x) == 2**places * f(x)``, and the bits below stay.
 
         Lower where `places` is negative; None where the lowest bits, which fall off, are not left alone.
+        Errors: LayoutError for places that are no plain integer, and beyond bit 1024.
 
         >>> Swizzle(3, 3, 3).moved(1), Swizzle(3, 3, 3).moved(-3), Swizzle(3, 3, 3).moved(-4)
         (Swizzle(3, 4, 3), Swizzle(3, 0, 3), None)
         """
+        places = as_integer(places, "moved", "places")  # type: ignore[assignment]  # plain, or refused
+        if type(places) is not int:
+            raise LayoutError("moved", f"places {places} is symbolic", "substitute a number first")
+        if self.width and self.width + places > MAX_WIDTH:
+            raise LayoutError("moved", f"{self} moved {places} places up reaches beyond bit {MAX_WIDTH}")
         if not self.width:
             return Swizzle(0, 0, 0)
         if places < 0:
             if _untouched(self) < -places:
                 return None
-            return _smallest(tuple([image >> -places for image in self.images[-places:]]))
-        return _smallest((*[1 << i for i in range(places)], *[image << places for image in self.images]))
+            return simplest(tuple([image >> -places for image in self.images[-places:]]))
+        return simplest((*[1 << i for i in range(places)], *[image << places for image in self.images]))
 
     # --- text -----------------------------------------------------------------------------------
 
@@ -336,8 +342,11 @@ def _checked(images: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _smallest(images: tuple[int, ...]) -> XorMap:
-    """The map with these images, which are known to make a bijection: a `Swizzle` where it is one."""
+def simplest(images: tuple[int, ...]) -> XorMap:
+    """The map with these images, which are known to make a bijection: a `Swizzle` where it is one.
+
+    `XorMap` without its checks, for rooms that have made the images themselves.
+    """
     touched = 0
     for i, image in enumerate(images):
         if image != 1 << i:
@@ -384,10 +393,10 @@ def _untouched(f: XorMap) -> int:
 
 # --- reading ------------------------------------------------------------------------------------
 
-_NUMBER = r"\s*(-?\s*\d{1,6})\s*"
+_NUMBER = r"\s*(-?\s*[0-9]{1,6})\s*"
 _THREE = f"{_NUMBER},{_NUMBER},{_NUMBER}"
 _SWIZZLE = re.compile(rf"\s*(?:Swizzle\s*\({_THREE}\)|Sw?\s*<{_THREE}>)")
-_IMAGES = re.compile(r"\s*XorMap\s*\(\s*\(([\d\s,]*)\)\s*\)")
+_IMAGES = re.compile(r"\s*XorMap\s*\(\s*\(([0-9\s,]*)\)\s*\)")
 
 
 def read(text: str, at: int) -> tuple[XorMap, int] | None:
@@ -402,28 +411,3 @@ def read(text: str, at: int) -> tuple[XorMap, int] | None:
         if all(len(x.split()) == 1 and len(x) <= MAX_WIDTH for x in entries):
             return XorMap([int(x) for x in entries]), found.end()
     return None
-
-
-# --- the smallest description on some values ----------------------------------------------------
-
-
-def smallest_on(f: XorMap, span: Sequence[int]) -> XorMap:
-    """The smallest map that does what `f` does on the span of these vectors, a result of `binary.basis`.
-
-    >>> smallest_on(Swizzle(3, 3, 3), [32, 16, 8, 4, 2, 1]), smallest_on(Swizzle(3, 3, 3), [64, 8])
-    (Swizzle(0, 0, 0), Swizzle(1, 3, 3))
-    """
-    return f if len(span) == f.width != 0 else smallest_map(span, [f.apply(v) for v in span])
-
-
-def smallest_map(span: Sequence[int], images: Sequence[int]) -> XorMap:
-    """The smallest map that takes ``span[k]`` to ``images[k]``: the identity, a swizzle, or any `XorMap`.
-
-    Only what is asked for decides, so that equal functions get equal maps.  Both are independent, and `span` is a
-    result of `binary.basis`.
-    """
-    moved = [v ^ image for v, image in zip(span, images, strict=True)]
-    if not any(moved):
-        return Swizzle(0, 0, 0)
-    found = _binary.simplest_shift(span, moved, max([v.bit_length() for v in (*span, *images)]))
-    return _smallest(_binary.extended(span, images)) if found is None else _made(*found)

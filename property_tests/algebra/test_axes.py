@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import keyword
 import pickle
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tilelayout
 from tilelayout import Axis, Iter, LayoutError, S, TileLayout, axes, laneid, m, pid, register_axis, warpid
 from tilelayout.axis import THREAD_HIERARCHY, axis
+from tilelayout.errors import nearest
 
 NAMES = "bx by bz cbx cby cbz tx warpid laneid wgid tid_in_wg wid_in_wg m P F Bank TCol TLane pid".split()
 
@@ -71,6 +75,33 @@ def test_a_typo_is_no_new_axis_and_the_nearest_name_is_suggested(typo: str, mean
         with pytest.raises(LayoutError, match=f"did you mean '{meant}'"):
             ask(typo)
     assert axes() == before
+
+
+@pytest.mark.parametrize("name", ["foo", "FOO", "zzz", "q", "mmm", "lemon", ""])
+def test_what_resembles_no_axis_is_told_all_of_them(name: str) -> None:
+    with pytest.raises(LayoutError) as refused:
+        axis(name)
+    assert "did you mean" not in str(refused.value)
+    assert all(known in str(refused.value) for known in ("laneid", "warpid", "m", "F"))
+
+
+@given(st.text("abc", max_size=5), st.lists(st.text("abcX", min_size=1, max_size=7), min_size=1, max_size=5))
+def test_what_is_suggested_has_more_than_half_of_the_letters_in_order(name: str, known: list[str]) -> None:
+    """The letters in common are a common subsequence, whose greatest length is found here by its definition."""
+    said = nearest(name, known)
+    if said.startswith("did you mean"):
+        close = said.removeprefix("did you mean '").removesuffix("'?").lower()
+        assert close in {k.lower() for k in known}
+        orders = (itertools.combinations(name, n) for n in range(len(name), len(name) // 2, -1))
+        assert any(_in_order("".join(some), close) for order in orders for some in order)
+    else:
+        assert said == f"known: {', '.join(known)}"
+        assert name not in [k.lower() for k in known if name]
+
+
+def _in_order(letters: str, text: str) -> bool:
+    rest = iter(text)
+    return all(x in rest for x in letters)
 
 
 @pytest.mark.parametrize("name", [None, 3, 1.5, b"laneid", ("laneid",), [], object()])

@@ -21,6 +21,42 @@ from tilelayout import LayoutError, R, S, TileLayout, laneid, m
 M = sympy.Symbol("m", integer=True, positive=True)
 
 
+def test_any_iterable_of_conditions_is_taken() -> None:
+    expected = TileLayout(S[N]).group((N // 16, 16), assuming=Eq(Mod(N, 16), 0))[0]
+    for given_ in (
+        [Eq(Mod(N, 16), 0)],
+        {Eq(Mod(N, 16), 0)},
+        (x for x in [Eq(Mod(N, 16), 0)]),
+        iter([Eq(Mod(N, 16), 0)]),
+    ):
+        found = TileLayout(S[N]).group((N // 16, 16), assuming=given_)[0]
+        assert (found, found.conditions) == (expected, expected.conditions)
+
+
+def test_a_divisor_may_be_a_number_by_another_condition() -> None:
+    z = sympy.Symbol("z", integer=True)
+    for both in ([Eq(Mod(N, z), 0), Eq(z, 16)], [Eq(z, 16), Eq(Mod(N, z), 0)]):
+        assert (
+            TileLayout(S[N]).group((N // 16, 16), assuming=both)[0]
+            == TileLayout(S[N]).group((N // 16, 16), assuming=Eq(Mod(N, 16), 0))[0]
+        )
+    with pytest.raises(LayoutError, match="positive=True for a sympy symbol"):
+        TileLayout(S[N]).group((N // 16, 16), assuming=Eq(Mod(N, z), 0))
+    with pytest.raises(LayoutError, match="plainly false"):
+        TileLayout(S[N]).group((2, N // 2), assuming=[Eq(Mod(3, z), 0), Eq(z, 2)])
+
+
+def test_subs_wants_each_symbol_once() -> None:
+    with pytest.raises(LayoutError, match="m is given twice"):
+        TileLayout(S[M, 4]).subs({M: 4, "m": 5})
+    other = sympy.Symbol("m", integer=True, nonnegative=True)
+    for key in ("m", M, other):
+        with pytest.raises(LayoutError, match="2 different symbols of the layout are called m"):
+            TileLayout(S[(M, 2) : (other, 1)]).subs({key: 4})
+    with pytest.raises(LayoutError, match="whose m is another symbol, declared otherwise"):
+        TileLayout(S[M]).subs({other: 4})
+
+
 # --- what is accepted ---------------------------------------------------------------------------------
 
 

@@ -206,3 +206,12 @@ def test_the_result_is_a_pair_that_can_be_kept() -> None:
     assert pickle.loads(pickle.dumps(divided)) == divided
     assert repr(divided) == "Shaped(S[(4, 2):(2, 1)], (4, 2))"
     assert len({divided, TileLayout(S[8]).logical_divide(2)}) == 1
+
+
+def test_a_swizzled_tiler_is_refused_by_name() -> None:
+    layout, swizzled = TileLayout(S[8, 4]), TileLayout(S[8, 4]).swizzle(1, 0, 1)
+    for ask in (layout.logical_divide, layout.logical_product, layout.blocked_product):
+        with pytest.raises(LayoutError, match=r"is the swizzled .* takes an integer or a tile layout"):
+            ask(swizzled)
+    with pytest.raises(LayoutError, match="tiler 0 is the swizzled"):
+        layout.zipped_divide((swizzled, 2), (8, 4))

@@ -93,6 +93,8 @@ def test_compose(layout: SwizzledLayout, other: TileLayout) -> None:
         (SwizzledLayout(S[4, 64], Swizzle(3, 3, 3)), "tile_to", ((8, 64), (4, 64)),
          ["256 is no multiple of 512", "a copy 256 away is swizzled otherwise", "256 = 1 * 256"]),
         (SwizzledLayout(S[64] + 64, Swizzle(3, 3, 3)), "tile_to", ((2, 64), (1, 64)), ["64 is no multiple of 128"]),
+        (SwizzledLayout(S[4:16] + R[(2, 2) : (4, 2)], Swizzle(1, 2, 3)), "tile_to", ((8,), (4,)),
+         ["none: it only moves an element's copies among one another"]),
         (TILE, "pack", (2,), ["2 = 2**1: its bits move down by 1, which is Swizzle(3, 2, 3)"]),
         (TILE, "pack", (16,), ["its bits would move down by 4, and it doesn't leave so many low bits alone"]),
         (TILE, "unpack", (3,), ["3 is no power of two: it can't unless it moves nothing here"]),

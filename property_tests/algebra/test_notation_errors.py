@@ -57,7 +57,7 @@ MALFORMED = [
     ("5 - S[8]", 4, "after '-'"),
     ("5 - (S[8])", 10, "after '-'"),
     ("S[8] + S[4]", None, "one shard"),
-    ("R[2:1]", None, "no shard"),
+    ("R[2:1]", 0, "a shard"),
     ("(S[8]", 5, "')'"),
     ("S[8])", 4, "the end of the text"),
     ("TileLayout", 10, "'('"),
@@ -65,8 +65,11 @@ MALFORMED = [
     ("TileLayout(S[8]) + 1", 17, "the end of the text"),
     ("T.TileLayout.from_iters()", 12, "'('"),
     ("S[8:2**-1]", 5, "not negative"),
-    ("S[8//2]", 3, "unexpected"),
-    ("S[8%3]", 3, "unexpected"),
+    ("S[8/2]", 3, "']'"),
+    ("S[8//0]", 3, "other than 0"),
+    ("S[8%(2 - 2)]", 3, "other than 0"),
+    ("S[8//9]", 0, "at least 1"),
+    ("S[8 & 2]", 4, "unexpected"),
     ("s[8]", 0, "a number"),
     ("S[٣]", 2, "unexpected"),  # a digit to Python, but not of ours
     ("S[ⅷ]", 2, "unexpected"),
@@ -141,6 +144,10 @@ def test_nothing_is_executed(text: str, monkeypatch: pytest.MonkeyPatch) -> None
         "S[" * 5000,
         "S[8]" + " + 1" * 5000,
         "T." * 5000,
+        "S[8:" + "9" * 4000 + "]",
+        "S[8:" + "*".join(["9" * 4000] * 40) + "]",  # the product has 160000 digits
+        "S[-" + "9" * 4000 + "*" + "9" * 4000 + "]",
+        "S[" + ",".join(["9" * 3000] * 3) + "]",  # the stride that isn't written has 6000
     ],
     ids=lambda text: text[:12],
 )
@@ -148,7 +155,8 @@ def test_long_and_deep_texts_are_read_or_refused(text: str) -> None:
     """No RecursionError, no power that fills the memory, no integer that Python won't convert."""
     message = ""
     try:
-        TileLayout.parse(text)
+        layout = TileLayout.parse(text)
+        assert TileLayout.parse(str(layout)) == layout
     except LayoutError as error:
         message = str(error)
     assert len(message) < 500
@@ -184,3 +192,9 @@ def test_symbols_stand_for_integers(value: object) -> None:
     for text in ("S[8:n]", "S[8:-n]", "S[8] - n", "S[8] - n @ laneid"):
         with pytest.raises(LayoutError, match="symbol n must be an integer"):
             TileLayout.parse(text, {"n": value})
+
+
+@pytest.mark.parametrize("symbols", [5, ("n",), "n", [1]])
+def test_symbols_are_a_mapping(symbols: object) -> None:
+    with pytest.raises(LayoutError, match="symbols must be a mapping"):
+        TileLayout.parse("S[n:1]", symbols)

@@ -17,7 +17,7 @@ from property_tests.algebra import swizzling
 from tilelayout import LayoutError, S, Swizzle, TileLayout, XorMap
 from tilelayout.algebra import binary
 from tilelayout.expr import Var, evaluate
-from tilelayout.swizzle import smallest_map, smallest_on
+from tilelayout.least_swizzle import smallest_map, smallest_on
 
 COORDINATES = st.one_of(
     st.integers(0, 600), st.integers(-600, 0), st.sampled_from([2**31, 2**63 - 1, 2**63, -(2**63), 10**30])
@@ -436,3 +436,11 @@ def test_of_several_swizzles_the_narrowest_is_chosen() -> None:
     """Bits 6 and 1 are always equal: reading the nearer one makes a narrower map."""
     assert smallest_on(Swizzle(1, 0, 6), [64 + 2]) == Swizzle(1, 0, 1)
     assert smallest_on(Swizzle(3, 3, 3), [128, 16, 8]) == Swizzle(1, 4, 3)
+
+
+@pytest.mark.parametrize("places", [None, "1", 2.5, True, [], sympy.Symbol("n", integer=True), 2**70, 1024])
+def test_moved_takes_integers_and_stays_in_memory(places: object) -> None:
+    for f in (Swizzle(3, 3, 3), XorMap((1, 3, 7))):
+        with pytest.raises(LayoutError, match="moved: "):
+            f.moved(places)
+        assert f.moved(np.int64(1)) == f.moved(sympy.Integer(1)) == f.moved(1)

@@ -167,3 +167,28 @@ def test_questions_about_huge_layouts() -> None:
     assert SwizzledLayout(S[2**40 + 30], Swizzle(3, 0, 3)).is_surjective().witness[m] >= 2**40
     assert not SwizzledLayout(S[(2**40, 64) : (65, 1)], Swizzle(3, 3, 3)).is_surjective()
     assert SwizzledLayout(S[(2**40, 2) : (1, 1)], Swizzle(3, 3, 3)).is_injective().witness == (1, 2)
+
+
+def test_answers_rest_on_the_conditions_of_both_layouts() -> None:
+    n, k = sympy.symbols("n k", integer=True, positive=True)
+    whole = (0, 64)
+    rows = TileLayout(S[8, n]).slice((8, n), [(0, 1), whole], assuming=n >= 64)
+    tile = TileLayout(S[8, k]).slice((8, k), [(0, 1), whole], assuming=k > 63).swizzle(3, 3, 3)
+    for answer in (tile.is_injective(), tile.is_surjective(), tile.is_bijective()):
+        assert answer.conditions == (k > 63,)
+    for one, two in ((tile, rows), (rows, tile), (tile, rows.swizzle(3, 3, 3))):
+        answer = one.equivalent(two)
+        assert answer
+        assert set(answer.conditions) == {k > 63, n >= 64}
+    assert TileLayout(S[64]).equivalent(tile).conditions == (k > 63,)
+    assert tile.equivalent(TileLayout(S[64:2])).conditions == (k > 63,)
+    assert TILE.is_surjective().conditions == ()
+
+
+def test_a_refusal_names_the_question_that_was_asked() -> None:
+    n = sympy.Symbol("n", integer=True, positive=True)
+    unknown = sympy.Symbol("unknown", integer=True)
+    for layout in (TileLayout(S[8:unknown]), TileLayout(S[n, 64])):
+        with pytest.raises(LayoutError) as caught:
+            layout.swizzle(3, 3, 3).is_bijective()
+        assert caught.value.operation == "is_bijective"

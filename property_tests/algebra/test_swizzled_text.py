@@ -71,6 +71,8 @@ def test_symbols_are_read() -> None:
         ("SwizzledLayout(S[8], Swizzle(3, 3, 3)", "expected a swizzle and a layout"),
         ("T.ComposeLayout(3, 3, 2, T.TileLayout(T.S[8:1]))", "at least 3"),
         (5, "expected a swizzle and a layout, found 'int'"),
+        ("S<٣,3,3> o S[8]", "expected a swizzle and a layout"),  # a digit to Python, but not of ours
+        ("XorMap((٣, 1)) o S[8]", "expected a swizzle and a layout"),
         ("SwizzledLayout(" + "," * 10_000, "expected a swizzle"),
     ],
 )

@@ -158,3 +158,9 @@ def test_what_is_not_proved_is_refused_with_what_is_missing() -> None:
     for ask in (TileLayout(S[4:z]).left_inverse, lambda: TileLayout(S[4:z]).complement(4 * z + 4)):
         with pytest.raises(LayoutError, match="the sign of stride z is not known"):
             ask()
+
+
+def test_compose_names_only_what_is_not_proved() -> None:
+    n = sympy.Symbol("n", integer=True, positive=True)
+    with pytest.raises(LayoutError, match=r"that n - 1 < 8 \(remedy: .*assuming=n <= 8\)"):
+        TileLayout(S[8]).compose(TileLayout(S[n]))

@@ -153,3 +153,28 @@ def test_bad_targets_are_refused(target: object, current: object, word: str) -> 
     with pytest.raises(LayoutError, match=word) as caught:
         TileLayout(S[4]).tile_to(target, current)
     assert caught.value.operation == "tile_to"
+
+
+def test_dimensions_are_joined_where_the_other_side_counts_one() -> None:
+    inner = TileLayout(S[(4, 3) : (1, 5)])
+    for to in ((6, 2), (12, 2), (30, 2)):
+        check_tiled(inner, TileLayout(S[to[0] // 6]), (to[0] // 6, 1), (6, 2), inner.tile_to(to, (6, 2)))
+    outer = TileLayout(S[(4, 3) : (1 @ laneid, 5 @ laneid)] + R[2 : 4 @ warpid] + 3)
+    part = TileLayout(S[(5, 2) : (-2, 1 @ laneid)])
+    check_tiled(part, outer, (6, 2), (1, 10), part.tile(outer, (6, 2), (1, 10)))
+    check_tiled(part, outer, (2, 6, 1), (1, 5, 2), part.tile(outer, (2, 6, 1), (1, 5, 2)))
+    assert "joined" in str(inner.explain("tile_to", (12, 2), (6, 2)))
+
+
+@pytest.mark.parametrize(
+    ("ask", "side"),
+    [
+        (lambda x: x.tile_to((6, 4), (6, 2)), "the inner layout"),
+        (lambda x: TileLayout(S[4]).tile(x, (6, 2), (2, 2)), "the outer layout"),
+        (lambda x: TileLayout(S[4]).direct_sum(x, (6, 2), (2, 2)), "the left layout"),
+        (lambda x: x.logical_divide((3, 2), (6, 2)), ""),
+    ],
+)
+def test_shapes_that_cut_an_iter_are_refused_by_name(ask: object, side: str) -> None:
+    with pytest.raises(LayoutError, match=f"{side}.*cuts an iter .* takes shapes that cut no iter"):
+        ask(TileLayout(S[(4, 3) : (1, 5)]))  # type: ignore[operator]

@@ -91,3 +91,10 @@ def test_matrix_rows_are_sixteen_bytes_at_every_width() -> None:
 def test_refusals_say_what_is_wrong(build: object, message: str) -> None:
     with pytest.raises(LayoutError, match=message):
         build()  # type: ignore[operator]
+
+
+def test_an_array_is_no_kind_and_no_layout() -> None:
+    with pytest.raises(LayoutError, match="unknown kind"):
+        Access((4, 4), [0], np.array([1, 2]))  # type: ignore[arg-type]
+    with pytest.raises(LayoutError, match="anything with a table"):
+        Access.of_layout((4, 4), np.array([1, 2]))  # type: ignore[arg-type]

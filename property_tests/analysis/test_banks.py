@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -210,3 +211,20 @@ def check(layout: object, access: Access, bits: int, base: int) -> None:
 def test_refusals_say_what_is_wrong(layout: object, access: Access, bits: int, message: str) -> None:
     with pytest.raises(LayoutError, match=message):
         bank_conflicts(layout, access, bits)  # type: ignore[arg-type]
+
+
+def test_symbols_need_values() -> None:
+    ld = sympy.Symbol("ld", integer=True, positive=True)
+    tile, column = TileLayout(S[(32, 32) : (ld, 1)]), Access.column((32, 32))
+    for layout in (tile, tile.swizzle(3, 2, 3)):
+        with pytest.raises(LayoutError, match=r"^bank_conflicts: .*ld is symbolic \(remedy: .*subs"):
+            bank_conflicts(layout, column, 32)
+        with_value = bank_conflicts(layout, column, 32, assuming=sympy.Eq(ld, 36))
+        assert with_value == bank_conflicts(layout.subs({ld: 36}), column, 32)
+    resting = tile.canonicalize(assuming=sympy.Eq(ld, 33))
+    assert bank_conflicts(resting, column, 32).is_free
+
+
+def test_what_has_no_table_is_no_layout() -> None:
+    with pytest.raises(LayoutError, match="anything with a table"):
+        bank_conflicts(7, Access.column((32, 32)), 32)  # type: ignore[arg-type]

@@ -148,3 +148,9 @@ def test_refusals_say_what_is_wrong(
 ) -> None:
     with pytest.raises(LayoutError, match=message):
         matrix_accesses(fragment, shape, bits)
+
+
+@pytest.mark.parametrize("fragment", [None, "S[8]", S[8, 8], TileLayout(S[8, 8]).swizzle(1, 0, 1), 5])
+def test_what_is_no_tile_layout_is_refused(fragment: object) -> None:
+    with pytest.raises(LayoutError, match="matrix_accesses: the fragment is a tile layout, got"):
+        matrix_accesses(fragment, (8, 8))

@@ -64,3 +64,18 @@ def test_symbols_are_refused() -> None:
     n = sympy.Symbol("n", integer=True, positive=True)
     with pytest.raises(LayoutError, match="extent n is symbolic"):
         registers_per_thread(TileLayout(S[n]))
+
+
+@pytest.mark.parametrize("layout", [None, "S[8]", S[8], TileLayout(S[8, 64]).swizzle(3, 3, 3), 5])
+def test_what_is_no_tile_layout_is_refused(layout: object) -> None:
+    with pytest.raises(LayoutError, match="takes a tile layout"):
+        registers_per_thread(layout, 32)
+    with pytest.raises(LayoutError, match="takes a tile layout"):
+        register_budget({"D": (layout, 32)})
+
+
+@pytest.mark.parametrize("fragments", [None, D, [D], {"D": D}, {"D": (D,)}, {"D": (D, 32, 1)}])
+def test_a_budget_is_of_a_mapping(fragments: object) -> None:
+    with pytest.raises(LayoutError, match="takes a mapping"):
+        register_budget(fragments)
+    assert register_budget({}) == ({}, 0)

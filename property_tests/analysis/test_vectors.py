@@ -251,3 +251,25 @@ def test_what_a_lane_wants_is_fetched_in_the_widest_pieces() -> None:
 def test_refusals_say_what_is_wrong(ask: object, message: str) -> None:
     with pytest.raises(LayoutError, match=message):
         ask()  # type: ignore[operator]
+
+
+def test_conditions_of_the_layout_and_of_the_caller_count() -> None:
+    M, N, ld = sympy.symbols("M N ld", integer=True, positive=True)
+    both = sympy.Eq(sympy.Mod(ld, 8), 0), sympy.Eq(sympy.Mod(N, 8), 0)
+    matrix = TileLayout(S[(M, N) : (ld, 1)])
+    assert widest_vector(matrix, 16, (M, N)).bytes == 2
+    resting = matrix.canonicalize(assuming=both)
+    for found in (
+        widest_vector(resting, 16, (M, N)),
+        widest_vector(resting, 16, (M, N), whole=True),
+        widest_vector(matrix, 16, (M, N), whole=True, assuming=both),
+    ):
+        assert (found.bytes, found.tail, rules(found)) == (16, 0, {"instruction"})
+    for rows, columns, step in ((3, 16, 24), (5, 8, 40)):  # what is said of the symbols holds for each number
+        plain = matrix.subs({M: rows, N: columns, ld: step})
+        assert widest_vector(plain, 16, (rows, columns), whole=True).bytes == 16
+    column = Access.column((32, 32))
+    tile = TileLayout(S[(32, 32) : (ld, 1)])
+    assert widest_access(tile, column, 32, assuming=sympy.Eq(ld, 40)).bytes == 4
+    with pytest.raises(LayoutError, match=r"ld is symbolic \(remedy: .*subs"):
+        widest_access(tile, column, 32)

@@ -55,6 +55,30 @@ def test_the_report_and_the_ptx_agree(arguments: tuple[str, ...], atoms: int, in
         assert f"mma.sync.aligned.{instruction}" in report
 
 
+@pytest.mark.parametrize(
+    ("name", "qualifier", "dtype", "k"),
+    [
+        ("m16n8k256.b1.xor", ".xor.popc", "b1", "256"),
+        ("m16n8k256.b1.and", ".and.popc", "b1", "256"),
+        ("m16n8k32.s8.satfinite", ".satfinite.", "s8", "32"),
+    ],
+)
+def test_an_instruction_asked_for_by_name_is_computed(name: str, qualifier: str, dtype: str, k: str) -> None:
+    words = ("lower", "16", "8", k, "--dtype", dtype, "--instruction", name)
+    report = answer(*words)
+    assert f"partitioned by {name} " in report
+    assert qualifier in report.splitlines()[1]
+    lines = [line for line in answer(*words, "--ptx", "-").splitlines() if "mma.sync" in line]
+    assert len(lines) == 1
+    assert qualifier in lines[0]
+
+
+def test_one_bit_factors_are_numbers_where_nothing_is_asked_for() -> None:
+    report = answer("lower", "16", "8", "256", "--dtype", "b1")
+    assert ".and.popc" in report.splitlines()[1]
+    assert "partitioned by m16n8k256.b1.and " in report
+
+
 def test_a_no_shows_every_variants_reason() -> None:
     ran = run("lower", "256", "256", "64")
     assert (ran.code, ran.err) == (1, "")

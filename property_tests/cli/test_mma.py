@@ -162,6 +162,41 @@ def test_a_target_lists_what_it_has(target: str) -> None:
     assert listed == {r.name for r in CATALOGUE if not r.instruction.refusal(TARGETS[target])}
 
 
+@pytest.mark.parametrize("family", [*FAMILIES, "wgmma"])
+def test_the_first_target_is_one_that_lists_it(family: str) -> None:
+    from lowering.target import TARGETS
+
+    first = {
+        row["name"]: row["first target"]
+        for row in json.loads(answer("mma", "--family", family, "--format", "json"))
+    }
+    missing = set(first)
+    for target in TARGETS:  # in their order: none before has it
+        command = ("mma", "--family", family, "--target", target, "--format", "json")
+        ran = run(*command)
+        has = {row["name"] for row in json.loads(ran.out)} if ran.code == 0 else set()
+        assert {name for name in missing if first[name] == target} == has & missing
+        missing -= has
+    assert missing == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        (
+            "wgmma.m64n8k16",
+            "there are wgmma.m64n8k16.f16.f16, wgmma.m64n8k16.f32.f16, wgmma.m64n8k16.f32.bf16",
+        ),
+        ("wgmma.m64n8k16.f32.fp16", "did you mean 'wgmma.m64n8k16.f32.f16'?"),
+        ("m16n8k23.s8", "did you mean 'm16n8k32.s8'?"),
+    ],
+)
+def test_an_unknown_instruction_is_refused_with_the_nearest_of_all(name: str, near: str) -> None:
+    ran = run("mma", name)
+    assert ran.code == 2
+    assert near in ran.err
+
+
 def test_a_target_without_a_family_is_a_no() -> None:
     assert answer("mma", "--family", "wgmma", "--target", "sm_80", code=1) == "sm_80 has no wgmma\n"
 

@@ -199,11 +199,21 @@ def test_saving_takes_the_form_from_the_suffix(tmp_path: Path) -> None:
     assert (tmp_path / "d.svg").read_text() == picture.svg()
     assert (tmp_path / "d.html").read_text() == picture.html(document=True)
     assert (tmp_path / "d.txt").read_text() == picture.text() + "\n"
+    with pytest.raises(LayoutError, match=r"no picture has the suffix '\.exe', known: \.svg, .*one of \.svg"):
+        picture.save(tmp_path / "d.exe")
     assert "\x1b[" in (tmp_path / "d.ansi").read_text()
     assert json.loads((tmp_path / "d.json").read_text()) == picture.data()
     with pytest.raises(LayoutError, match="svg"):
         picture.save(tmp_path / "d.sgv")
     assert not (tmp_path / "d.sgv").exists()
+
+
+@given(pictures())
+def test_a_picture_shrinks_to_the_width_of_its_page(picture: Picture) -> None:
+    """A wide one would be cut off in a notebook; that it keeps its proportions takes the box of what is drawn."""
+    root = elements(picture)
+    assert root.get("style") == "max-width:100%;height:auto"
+    assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
 
 
 def test_drawing_writes_nothing(tmp_path: Path, monkeypatch, capsys) -> None:

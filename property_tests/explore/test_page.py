@@ -104,6 +104,33 @@ def test_bad_text_shows_the_parser_s_error(opened: Open, text: str) -> None:
     assert page.get_attribute("#layout", "aria-invalid") == "false"
 
 
+def test_a_layout_of_another_size_gets_a_shape_of_its_own(opened: Open) -> None:
+    """Typing a layout needs no edit of the shape, and the shape that was asked for comes back where it fits."""
+    page = opened()
+    for text, shape, shown, rows in (
+        ("S[(4, 8) : (8, 1)]", "", "4 x 8", 4),
+        ("S[(2, 128) : (128, 1)]", "16 x 16", "2 x 128", 16),  # again 256 elements
+        ("S[64]", "", "2 x 32", 2),
+        ("S[64", "", "2 x 32", 2),  # what can't be read changes nothing
+    ):
+        page.fill("#layout", text)
+        assert (page.text_content("#error") == "") == text.endswith("]")
+        assert page.get_attribute("#shape", "aria-invalid") == "false"
+        assert page.input_value("#shape") == shape
+        assert page.get_attribute("#shape", "placeholder") == shown
+        assert len(texts(page, "logical")) == rows
+    page.fill("#layout", "S[64]")
+    page.fill("#shape", "16 x 8")  # asked for, before the layout that it is for
+    assert "has 128 elements, the layout has 64" in (page.text_content("#error") or "")
+    page.fill("#layout", "S[128]")
+    assert page.text_content("#error") == ""
+    assert link_of(page)["shape"] == "16 x 8"
+    assert len(texts(page, "logical")) == 16
+    page.fill("#shape", "sixteen")
+    page.fill("#layout", "S[64]")
+    assert "is no shape of positive integers" in (page.text_content("#error") or "")
+
+
 def test_a_shape_that_does_not_fit_is_said_beside_it(opened: Open) -> None:
     page = opened()
     page.fill("#shape", "16 x 8")

@@ -15,7 +15,7 @@ from tilelayout import LayoutError
 from tilelayout.draw.places import as_layout
 from tilelayout.explore.presets import parsed
 
-ALPHABET = "SRTo[](),:@+-*.0123456789 " + string.ascii_letters + "_<>'\"\\/é\t"
+ALPHABET = "SRTo[](),:@+-*/%.0123456789 " + string.ascii_letters + "_<>'\"\\/é\t"
 
 
 def by_python(text: str) -> tuple[str, str]:
@@ -61,6 +61,12 @@ def mistyped(draw: st.DrawFn) -> str:
 @example("4")
 @example("")
 @example("n*S[4]")
+@example("S[7//2, 7%4:-7//2, -7%4]")
+@example("S[4] + 7//(2 - 2)")
+@example("S[4] + 7%0 @ laneid")
+@example("S[(7)//2, 3]")
+@example("S[(8)/2]")
+@example("S[floor(n/16), 16]")
 @example("S[n]")
 @example("S[4] / 2")
 @example("S[4] + 'x'")
@@ -78,6 +84,16 @@ def mistyped(draw: st.DrawFn) -> str:
 @example("S[4] +   1 @ laneid + 1 @ laneid - 2 @ laneid + ²")
 @example("S[(4, 2)" + " " * 90 + ":(2, )]")
 def test_every_text_is_read_alike(evaluator: Evaluator, text: str) -> None:
+    assert by_page(evaluator, text) == by_python(text)
+
+
+@given(name=st.text("abdeilnprtwx_BFT", min_size=1, max_size=8))
+@example("foo")
+@example("lane")
+@example("w")
+@example("bxbxbx")
+def test_the_nearest_axis_is_the_same(evaluator: Evaluator, name: str) -> None:
+    text = f"S[8 : 1 @ {name}]"
     assert by_page(evaluator, text) == by_python(text)
 
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
-
-import pytest
-
-from property_tests.conftest import ROOT
 
 BATCH = 200
 
@@ -72,25 +67,3 @@ class Peer:
                     stream.close()
             process.kill()
             process.wait()
-
-
-def interpreter(variable: str, *modules: str) -> Path:
-    """The interpreter that has these modules: that which `variable` names, or that of .venv-oracles.
-
-    Where there is none the test is skipped; it fails where one was named, or TILELAYOUT_REQUIRE_ORACLES=1.
-    """
-    named = os.environ.get(variable)
-    python = Path(named) if named else ROOT / ".venv-oracles" / "bin" / "python"
-    if has(python, *modules):
-        return python
-    reason = f"no oracle: {python} has no {' and '.join(modules)} (`make test-slow` installs them)"
-    if named or os.environ.get("TILELAYOUT_REQUIRE_ORACLES") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-def has(python: Path, *modules: str) -> bool:
-    if not python.is_file():
-        return False
-    command = [python, "-c", f"import {', '.join(modules)}"]
-    return not subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from property_tests.algebra import compacts
-from property_tests.oracles.client import Peer, interpreter
+from property_tests.oracles.client import Peer
+from property_tests.oracles.interpreter import interpreter
 from property_tests.oracles.peer_questions import modes
 
 pytestmark = [pytest.mark.slow, pytest.mark.oracle]
@@ -24,8 +25,8 @@ PEERS = ("pycute", "tensor_layouts")
 
 @pytest.fixture(scope="module")
 def cute() -> Iterator[Peer]:
-    """The interpreter that has pycute and tensor-layouts: TILELAYOUT_CUTE_PYTHON, or that of .venv-oracles."""
-    peer = Peer(interpreter("TILELAYOUT_CUTE_PYTHON", "pycute", "tensor_layouts"), CUTE_SERVER)
+    """The interpreter that has pycute and tensor-layouts."""
+    peer = Peer(interpreter("pycute", "tensor_layouts"), CUTE_SERVER)
     yield peer
     peer.close()
 

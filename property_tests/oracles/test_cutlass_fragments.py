@@ -15,8 +15,8 @@ from lowering.isa.matrix_move import MatrixMove
 from lowering.isa.sparse import MMA_SP, SparseMma
 from lowering.isa.stmatrix import STMATRIX
 from lowering.isa.wgmma import WGMMA_FRAGMENTS, columns
-from property_tests.oracles.client import interpreter
 from property_tests.oracles.cutlass_headers import header, layouts_of, table
+from property_tests.oracles.interpreter import interpreter
 
 pytestmark = [pytest.mark.slow, pytest.mark.oracle]
 
@@ -133,7 +133,7 @@ print(json.dumps(out))
 
 
 def test_wgmma_accumulators_are_those_of_tensor_layouts() -> None:
-    python = interpreter("TILELAYOUT_CUTE_PYTHON", "tensor_layouts")
+    python = interpreter("tensor_layouts")
     found = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, check=True, timeout=300)
     atoms = json.loads(found.stdout)
     assert len(atoms) >= 30

@@ -14,8 +14,8 @@ import pytest
 from lowering.fragments import layout, operand_shape
 from lowering.isa import DENSE, MmaInstruction
 from lowering.isa.catalogue import named
-from property_tests.oracles.client import interpreter
 from property_tests.oracles.cutlass_headers import header, layouts_of, table
+from property_tests.oracles.interpreter import interpreter
 from tilelayout import laneid
 
 pytestmark = [pytest.mark.slow, pytest.mark.oracle]
@@ -58,7 +58,7 @@ print(json.dumps(out))
 
 @cache
 def atoms() -> dict[str, Any]:
-    python = interpreter("TILELAYOUT_CUTE_PYTHON", "tensor_layouts")
+    python = interpreter("tensor_layouts")
     found = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, check=True, timeout=300)
     return json.loads(found.stdout)  # type: ignore[no-any-return]
 

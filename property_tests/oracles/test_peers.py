@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from property_tests.oracles import peers
-from property_tests.oracles.client import Peer, interpreter
+from property_tests.oracles.client import Peer
+from property_tests.oracles.interpreter import interpreter
 
 pytestmark = [pytest.mark.slow, pytest.mark.oracle]
 
@@ -22,8 +23,8 @@ OPERATIONS = [(name, draw[0]) for name, library in peers.LIBRARIES.items() for d
 
 @pytest.fixture(scope="module")
 def python() -> Path:
-    """The interpreter that has all peers: TILELAYOUT_PEERS_PYTHON, or that of .venv-oracles."""
-    return interpreter("TILELAYOUT_PEERS_PYTHON", "tvm", "pycute", "tensor_layouts", "triton")
+    """The interpreter that has all peers."""
+    return interpreter("tvm", "pycute", "tensor_layouts", "triton")
 
 
 @pytest.fixture(scope="module")

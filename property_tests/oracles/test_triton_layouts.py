@@ -21,7 +21,8 @@ import pytest
 from lowering import fragments
 from lowering.isa.mma import MMA_INSTRUCTIONS
 from property_tests.oracles import linear as f2
-from property_tests.oracles.client import Peer, interpreter
+from property_tests.oracles.client import Peer
+from property_tests.oracles.interpreter import interpreter
 from tilelayout import S, Swizzle, SwizzledLayout, TileLayout, laneid, m, warpid
 
 pytestmark = [pytest.mark.slow, pytest.mark.oracle]
@@ -33,8 +34,8 @@ TABLE_M = ["m"]
 
 @pytest.fixture(scope="module")
 def triton() -> Iterator[Peer]:
-    """The interpreter that has triton: TILELAYOUT_TRITON_PYTHON, or that of .venv-oracles."""
-    peer = Peer(interpreter("TILELAYOUT_TRITON_PYTHON", "triton"), SERVER)
+    """The interpreter that has triton."""
+    peer = Peer(interpreter("triton"), SERVER)
     yield peer
     peer.close()
 

@@ -31,9 +31,12 @@ def compose_symbolic(
             high = high + (f - 1) * t
     size = product([it[0] for it in digits])
     if not (at_most(0, low) and at_most(high + 1, size)):
+        open_ones = [] if at_most(0, low) else [f"0 <= {low}"]
+        open_ones += [] if at_most(high + 1, size) else [f"{high} < {size}"]
         raise LayoutError(
             operation,
-            f"it is not proved that the codomain of B lies within the size of A: that 0 <= {low} and {high} < {size}",
+            "it is not proved that the codomain of B lies within the size of A: that "
+            + " and ".join(open_ones),
             if_at_most(high + 1, size) if at_most(0, low) else if_at_most(0, low),
         )
     counter = digits[::-1]

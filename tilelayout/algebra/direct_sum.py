@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..errors import LayoutError
 from ..parts import nonzero
-from .group import group
+from .interleave import interleave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..parts import Integer, Parts, RawIter
+    from ..parts import Integer, Parts
 
 
 def direct_sum(
@@ -25,16 +25,11 @@ def direct_sum(
     """
     if len(left_shape) != len(right_shape):
         raise LayoutError(operation, f"left shape {left_shape} and right shape {right_shape} differ in rank")
-    a, a_seps = group(left[0], left_shape, operation)
-    b, b_seps = group(right[0], right_shape, operation)
-    shard: list[RawIter] = []
-    for d in range(len(left_shape)):
-        shard += a[a_seps[d] : a_seps[d + 1]]
-        shard += b[b_seps[d] : b_seps[d + 1]]
+    shard = interleave(left[0], left_shape, right[0], right_shape, operation, ("left", "right"))
     offset = right[2]
     if left[2]:
         offset = dict(offset)
         for a_axis, value in left[2].items():
             offset[a_axis] = offset.get(a_axis, 0) + value
         offset = nonzero(offset)
-    return tuple(shard), left[1] + right[1], offset
+    return shard, left[1] + right[1], offset

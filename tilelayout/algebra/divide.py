@@ -38,7 +38,11 @@ def divide(
     else:
         if len(tilers) != len(shape):
             raise LayoutError(operation, f"{len(tilers)} tilers for the {len(shape)} dimensions of {shape}")
-        grouped, seps = group(shard, shape, operation)
+        try:
+            grouped, seps = group(shard, shape, operation)
+        except LayoutError as error:
+            rule = f"{error.rule}, and {operation} takes shapes that cut no iter"
+            raise LayoutError(operation, rule, error.remedy) from None
         dimensions = [grouped[seps[d] : seps[d + 1]] for d in range(len(shape))]
     out: list[Pieces] = []
     for d, (iters, n, tiler) in enumerate(zip(dimensions, shape, tilers, strict=True)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import LayoutError
+from ..errors import LayoutError, shown
 from ..parts import UNIT, product
 from .canonicalize import fuse
 from .integers import if_divides, if_equal, quotient, same
@@ -46,7 +46,7 @@ def check_size(shard: tuple[RawIter, ...], shape: tuple[Integer, ...], operation
     if not same(size, have):
         raise LayoutError(
             operation,
-            f"shape {tuple(shape)} has {size} elements, the layout has {have}",
+            f"shape {tuple(shape)} has {shown(size)} elements, the layout has {shown(have)}",
             if_equal(size, have),
         )
 

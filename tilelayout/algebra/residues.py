@@ -7,6 +7,8 @@ grow with the extents; each comes with the way to it, so that a refusal has a wi
 
 from __future__ import annotations
 
+from math import gcd
+
 from ..errors import LayoutError, Undecided
 from ..parts import M
 from . import binary
@@ -14,12 +16,12 @@ from .integers import quotient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, Final
 
     import numpy.typing as npt
 
-    from ..parts import Integer, Parts
+    from ..parts import Integer, Parts, RawIter
 
     Array = npt.NDArray[Any]
     Map = Callable[[Any], Any]
@@ -32,8 +34,9 @@ LIMIT: Final = 20
 def memory_digits(parts: Parts, width: int | None, operation: str) -> tuple[int, list[Digit], bool]:
     """What moves along `m` within blocks of ``2**width``, in plain numbers: the offset, and (extent, stride) per digit.
 
-    And whether something moves by whole blocks; that may be symbolic, for it changes no residue.  Without a width
-    everything is listed.
+    And whether something moves by whole blocks; that may be symbolic, for it changes no residue.  So may an extent that
+    whole blocks divide: of ``8*n : 64`` the digit 8 : 64 is listed, and n : 512 moves by blocks of 512.  Without a
+    width everything is listed.
     Errors: LayoutError where what is listed is symbolic.
     """
     shard, replica, offset = parts
@@ -50,11 +53,46 @@ def memory_digits(parts: Parts, width: int | None, operation: str) -> tuple[int,
             continue
         if width is not None and quotient(s, 1 << width) is not None:
             whole = True
+        elif width is not None and (within := _within_blocks(e, s, width)) is not None:
+            digits.append((within, s))  # type: ignore[arg-type]  # plain, or there is none
+            whole = True
         elif type(e) is int and type(s) is int:
             digits.append((e, s))
         else:
             raise _symbolic(e if type(s) is int else s, operation)
     return base, digits, whole
+
+
+def _within_blocks(e: Integer, s: Integer, width: int) -> int | None:
+    """How many steps of `s` make whole blocks, where that divides a symbolic extent."""
+    if type(e) is int or type(s) is not int:
+        return None
+    count = (1 << width) // gcd(s, 1 << width)
+    return None if quotient(e, count) is None else count
+
+
+def by_blocks(iters: Iterable[RawIter], width: int) -> tuple[RawIter, ...]:
+    """What moves along `m` by whole blocks of ``2**width``: all that `memory_digits` doesn't list."""
+    return tuple(
+        [
+            it
+            for it in split_at_blocks(iters, width)
+            if it[2] is M and it[0] != 1 and quotient(it[1], 1 << width) is not None
+        ]
+    )
+
+
+def split_at_blocks(iters: Iterable[RawIter], width: int) -> list[RawIter]:
+    """The same function with iters of a symbolic extent split where whole blocks of ``2**width`` begin."""
+    out: list[RawIter] = []
+    for e, s, a in iters:
+        count = None if a is not M or quotient(s, 1 << width) is not None else _within_blocks(e, s, width)
+        times = None if count is None else quotient(e, count)
+        if count is None or times is None:
+            out.append((e, s, a))
+        else:
+            out += [(times, s * count, a), (count, s, a)]
+    return out
 
 
 def _symbolic(x: Integer, operation: str) -> LayoutError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..errors import LayoutError
 from ..parts import M, nonzero
-from .group import group
 from .integers import quotient
+from .interleave import interleave
 from .residues import Residues, distances, memory_digits, steps
 from .tile import scaled
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..axis import Axis
-    from ..parts import Integer, Parts, RawIter
+    from ..parts import Integer, Parts
 
     Shapes = tuple[tuple[Integer, ...], tuple[Integer, ...]]
 
@@ -30,16 +30,11 @@ def interleaved(inner: Parts, outer: Parts, shapes: Shapes, operation: str) -> P
     """``f(x || y) = f_outer(x) + f_inner(y)`` over the interleaved shape (outer, inner)."""
     if len(shapes[0]) != len(shapes[1]):
         raise LayoutError(operation, f"outer shape {shapes[0]} and inner shape {shapes[1]} differ in rank")
-    a, a_seps = group(outer[0], shapes[0], operation)
-    b, b_seps = group(inner[0], shapes[1], operation)
-    shard: list[RawIter] = []
-    for d in range(len(shapes[0])):
-        shard += a[a_seps[d] : a_seps[d + 1]]
-        shard += b[b_seps[d] : b_seps[d + 1]]
+    shard = interleave(outer[0], shapes[0], inner[0], shapes[1], operation, ("outer", "inner"))
     offset = dict(inner[2])
     for name, value in outer[2].items():
         offset[name] = offset.get(name, 0) + value
-    return tuple(shard), outer[1] + inner[1], nonzero(offset)
+    return shard, outer[1] + inner[1], nonzero(offset)
 
 
 def torn(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..errors import LayoutError
 from ..parts import M, nonzero
-from .group import group
 from .integers import either, if_divides, quotient, sign
+from .interleave import interleave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,16 +53,11 @@ def tile(
     if scale:
         outer_shard = scaled(outer_shard, scale)
         outer_replica = scaled(outer_replica, scale)
-    a, a_seps = group(outer_shard, outer_shape, operation)
-    b, b_seps = group(inner_shard, inner_shape, operation)
-    shard: list[RawIter] = []
-    for d in range(len(outer_shape)):
-        shard += a[a_seps[d] : a_seps[d + 1]]
-        shard += b[b_seps[d] : b_seps[d + 1]]
+    shard = interleave(outer_shard, outer_shape, inner_shard, inner_shape, operation, ("outer", "inner"))
     offset = dict(inner_offset)
     for name, value in outer_offset.items():
         offset[name] = offset.get(name, 0) + value * scale.get(name, 1)
-    return tuple(shard), outer_replica + inner_replica, nonzero(offset) if outer_offset else offset
+    return shard, outer_replica + inner_replica, nonzero(offset) if outer_offset else offset
 
 
 def scaled(iters: tuple[RawIter, ...], scale: dict[Axis, Integer]) -> tuple[RawIter, ...]:

@@ -10,7 +10,7 @@ from ..errors import LayoutError, Undecided
 from ..parts import M, nonzero, product
 from .canonicalize import fuse
 from .integers import quotient
-from .residues import memory_digits
+from .residues import memory_digits, split_at_blocks
 from .slice import recognized
 from .window import value
 
@@ -36,6 +36,7 @@ def unswizzled(parts: Parts, apply: Callable[[int], int], width: int, operation:
     """
     shard, replica, offset = parts
     memory_digits(parts, width, operation)  # refuses symbols that the swizzle sees
+    shard, replica = tuple(split_at_blocks(shard, width)), tuple(split_at_blocks(replica, width))
     base = offset.get(M, 0)
     if type(base) is not int:
         raise LayoutError(operation, f"the offset {base} on m is symbolic", "substitute a number first")

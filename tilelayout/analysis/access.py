@@ -49,7 +49,7 @@ class Access:
 
     def __init__(self, shape: Sequence[int] | int, lanes: Iterable[Any], kind: Kind = "load") -> None:
         dims = as_extents(shape, "Access")
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise LayoutError("Access", f"unknown kind {kind!r}, {nearest(str(kind), list(KINDS))}")
         table = tuple(
             [
@@ -77,7 +77,7 @@ class Access:
         dims = as_extents(shape, "Access.of_layout")
         per_lane = as_number(vector, "Access.of_layout", "vector", 1)
         size = getattr(layout, "size", None)
-        count = as_number(size() if size is not None else WARP * per_lane, "Access.of_layout", "size", 1)
+        count = as_number(size() if callable(size) else WARP * per_lane, "Access.of_layout", "size", 1)
         if count % per_lane:
             raise LayoutError(
                 "Access.of_layout", f"{count} elements are no whole number of vectors of {per_lane}"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..conditional import under
 from ..errors import LayoutError
 from .access import MATRIX_ROW_BYTES, MATRIX_ROWS, WARP, Access
-from .memory import as_bits, as_number, counted, positions, width_of
+from .memory import as_bits, as_number, counted, positions, rests, width_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Final
+    from typing import Any, Final
 
     from .memory import Placed
 
@@ -95,7 +96,9 @@ class BankReport(NamedTuple):
         return "\n".join(lines)
 
 
-def bank_conflicts(layout: Placed, access: Access, bits: int, *, base: int = 0) -> BankReport:
+def bank_conflicts(
+    layout: Placed, access: Access, bits: int, *, base: int = 0, assuming: Any = None
+) -> BankReport:
     """How one access to a tile in shared memory collides in the banks.
 
     Shared memory has 32 banks, and successive 4-byte words lie in successive banks.  A request is served in phases:
@@ -111,6 +114,7 @@ def bank_conflicts(layout: Placed, access: Access, bits: int, *, base: int = 0) 
         access: which lane touches which elements.
         bits: width of an element.
         base: byte address of position 0.
+        assuming: conditions that give the layout's symbols values, beside those that it rests on.
 
     >>> from tilelayout import S, TileLayout
     >>> column = Access.column((32, 32))
@@ -121,8 +125,15 @@ def bank_conflicts(layout: Placed, access: Access, bits: int, *, base: int = 0) 
     load, 32 lanes of 4 bytes: no conflicts, 1 wavefront
 
     Errors: LayoutError where a lane's elements are not one aligned run of 1, 2, 4, 8 or 16 bytes under this layout
-    (with the widest access that is), and where an element is not on `m`, or before address 0.
+    (with the widest access that is), where an element is not on `m`, or before address 0, and where a symbol has no
+    value.
     """
+    if assuming is not None or rests(layout):
+
+        def ask(layout: Placed) -> BankReport:
+            return bank_conflicts(layout, access, bits, base=base)
+
+        return under("bank_conflicts", assuming, ask, layout)
     bits = as_bits(bits, "bank_conflicts")
     width = access_width(access, bits, "bank_conflicts")
     where: list[int] = positions(layout, access.shape, "bank_conflicts").tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..errors import LayoutError
+from ..layout import TileLayout
 from ..parts import product
 from .access import MATRIX_ROW_BYTES, MATRIX_ROWS, Access, coordinate_of
 from .holders import LANES, holders_of
@@ -14,8 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final, Literal
-
-    from ..layout import TileLayout
 
 REGISTER_BITS: Final = 32
 
@@ -72,6 +71,8 @@ def matrix_accesses(
     """
     what = "matrix_accesses"
     width = as_bits(bits, what)
+    if not isinstance(fragment, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+        raise LayoutError(what, f"the fragment is a tile layout, got {type(fragment).__name__}")
     dims = as_extents(shape, what)
     if product(dims) != fragment.size():
         raise LayoutError(what, f"shape {dims} has {product(dims)} elements, the fragment {fragment.size()}")

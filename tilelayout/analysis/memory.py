@@ -79,11 +79,23 @@ def positions(layout: Placed, shape: tuple[int, ...], operation: str) -> npt.NDA
 
     Errors: LayoutError where an element has several places or one that is not on `m`.
     """
+    if not callable(getattr(layout, "table", None)):
+        raise LayoutError(
+            operation,
+            f"a layout, or anything with a table, says where elements are, got {type(layout).__name__}",
+        )
     if copied(layout):
         raise LayoutError(
             operation,
             f"{layout} has a replica, so an element has no single address",
             "ask about one copy: the shard and the offset alone",
+        )
+    symbols = _symbols_in(getattr(layout, "layout", layout))
+    if symbols:
+        raise LayoutError(
+            operation,
+            f"{layout} has no addresses in numbers, since {', '.join(symbols)} is symbolic",
+            f"substitute numbers first: layout.subs({{{', '.join([f'{s}: ...' for s in symbols])}}})",
         )
     table = layout.table(shape)
     for axis, values in table.items():
@@ -99,6 +111,18 @@ def positions(layout: Placed, shape: tuple[int, ...], operation: str) -> npt.NDA
     import numpy as np
 
     return np.zeros(shape, np.int64).reshape(-1)
+
+
+def _symbols_in(layout: Any) -> list[str]:
+    """The names of the symbols in a layout of ours; none in what others say."""
+    iters = (*getattr(layout, "shard", ()), *getattr(layout, "replica", ()))
+    values = [n for it in iters for n in it[:2]] + list(getattr(layout, "offset", {}).values())
+    return sorted({s.name for n in values for s in getattr(n, "free_symbols", ())})
+
+
+def rests(layout: Any) -> bool:
+    """Whether a layout rests on conditions."""
+    return bool(getattr(layout, "conditions", ()))
 
 
 def copied(layout: Any) -> bool:

@@ -6,14 +6,13 @@ from typing import NamedTuple
 
 from ..algebra.canonicalize import fuse_replica
 from ..errors import LayoutError
+from ..layout import TileLayout
 from .memory import as_bits, as_number, counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Final
-
-    from ..layout import TileLayout
+    from typing import Any, Final
 
 MOST_REGISTERS: Final = 255
 REGISTER_BITS: Final = 32
@@ -67,6 +66,8 @@ def registers_per_thread(layout: TileLayout, bits: int = 32) -> RegisterCount:
     """
     what = "registers_per_thread"
     width = as_bits(bits, what)
+    if not isinstance(layout, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+        raise LayoutError(what, f"takes a tile layout, got {type(layout).__name__}")
     shard = [it for it in layout.shard if it.extent != 1]
     replica, moved = fuse_replica(tuple(layout.replica), {})
     low = high = sum(
@@ -94,5 +95,10 @@ def register_budget(fragments: Mapping[str, tuple[TileLayout, int]]) -> tuple[di
     >>> register_budget({"D": (D, 32), "A": (D, 16)})[1]
     6
     """
+    given: Any = fragments  # whatever it is: callers may be untyped
+    if not hasattr(given, "items") or not all(
+        type(x) in (tuple, list) and len(x) == 2 for x in given.values()
+    ):
+        raise LayoutError("register_budget", f"takes a mapping name -> (layout, bits), got {given!r}")
     counts = {name: registers_per_thread(layout, bits) for name, (layout, bits) in fragments.items()}
     return counts, sum(count.registers for count in counts.values())

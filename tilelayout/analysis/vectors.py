@@ -11,11 +11,12 @@ from typing import Literal, NamedTuple
 from ..algebra.canonicalize import fuse
 from ..algebra.group import group
 from ..algebra.integers import quotient, same
+from ..conditional import under
 from ..errors import LayoutError
 from ..layout import TileLayout
 from ..parts import M, as_integer, as_shape, stride_text
 from .access import coordinate_of
-from .memory import WIDTHS, as_bits, as_extents, as_number, counted, positions
+from .memory import WIDTHS, as_bits, as_extents, as_number, counted, positions, rests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def widest_vector(
     along: int = -1,
     base_alignment: int = 16,
     whole: bool = False,
+    assuming: Any = None,
 ) -> VectorWidth:
     """The widest access to runs of neighbors along one dimension, wherever the run begins.
 
@@ -99,6 +101,7 @@ def widest_vector(
         base_alignment: bytes that position 0 is known to be aligned to: 16 for a matrix of one's own allocation, the
             element's size for a shared array that nothing is said of.
         whole: refuse a rim, so that vectors cover the dimension and one predicate serves each.
+        assuming: conditions on symbols, beside those that the layout rests on.
 
     >>> from tilelayout import S, TileLayout
     >>> print(widest_vector(TileLayout(S[(64, 64) : (100, 1)]), 16))
@@ -106,10 +109,20 @@ def widest_vector(
       no wider: stride: stride 100 of iter 64:100 is no multiple of 8 elements
     >>> widest_vector(TileLayout(S[13]), 16)[:4]
     (16, 8, 1, 5)
+    >>> from sympy import Eq, Mod, Symbol
+    >>> ld = Symbol("ld", integer=True, positive=True)
+    >>> widest_vector(TileLayout(S[(64, 64) : (ld, 1)]), 16, assuming=Eq(Mod(ld, 8), 0)).bytes
+    16
 
     Errors: LayoutError where not even one element can be accessed: it is no whole byte, or the base or an address
     splits it.
     """
+    if assuming is not None or rests(layout):
+
+        def ask(layout: Placed, shape: Any) -> VectorWidth:
+            return widest_vector(layout, bits, shape, along=along, base_alignment=base_alignment, whole=whole)
+
+        return under("widest_vector", assuming, ask, layout, shape)
     bits = as_bits(bits, "widest_vector")
     known = as_number(base_alignment, "widest_vector", "base_alignment", 1)
     if shape is None:
@@ -124,7 +137,9 @@ def widest_vector(
     return _by_table(layout, bits, as_extents(dims, "widest_vector"), d, known, whole)
 
 
-def widest_access(layout: Placed, access: Access, bits: int, *, base_alignment: int = 16) -> VectorWidth:
+def widest_access(
+    layout: Placed, access: Access, bits: int, *, base_alignment: int = 16, assuming: Any = None
+) -> VectorWidth:
     """The widest accesses that fetch what each lane of `access` touches, in its order.
 
     A lane with eight elements whose layout keeps them in pairs gets four accesses of two.  The access may be wider
@@ -135,8 +150,15 @@ def widest_access(layout: Placed, access: Access, bits: int, *, base_alignment: 
     >>> widest_access(TileLayout(S[(8, 4, 2) : (8, 2, 1)]), Access.rows((8, 8), vector=8, lanes=8), 16)[:4]
     (16, 8, 1, 0)
 
-    Errors: as `widest_vector`.
+    Errors: as `widest_vector`; LayoutError for a layout with symbols that neither its conditions nor `assuming` give a
+    value.
     """
+    if assuming is not None or rests(layout):
+
+        def ask(layout: Placed) -> VectorWidth:
+            return widest_access(layout, access, bits, base_alignment=base_alignment)
+
+        return under("widest_access", assuming, ask, layout)
     bits = as_bits(bits, "widest_access")
     known = as_number(base_alignment, "widest_access", "base_alignment", 1)
     where = positions(layout, access.shape, "widest_access")

@@ -19,6 +19,12 @@ LINES: Final = 256
 
 FORMS: Final = ("svg", "html", "json")
 
+PROMISES: Final = (
+    ".svg", ".html", ".htm", ".json", ".txt", ".ansi", ".csv", ".md", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp",
+    ".tif", ".tiff", ".pdf", ".ps", ".eps",
+)  # fmt: skip
+"""Suffixes that say what is in a file."""
+
 
 def picture_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options --svg, --html, --json and --width, for a command that draws."""
@@ -41,7 +47,8 @@ def write_picture(
 ) -> None:
     """The picture in the forms that were asked for; as text, colored in a terminal, where none was.
 
-    Errors: OSError for a file that can't be written.
+    Errors: UsageError for a name that promises another kind of file, before anything is written; OSError for a file
+    that can't be written.
     """
     texts: dict[str, Callable[[], str]] = {
         "svg": picture.svg,
@@ -50,6 +57,8 @@ def write_picture(
     }
     named = {form: path for form, path in zip(FORMS, (svg, html, json), strict=True) if path is not None}
     for form, path in named.items():
+        _check_suffix(form, path)
+    for form, path in named.items():
         write_text(path, texts[form]())
     if named:
         return
@@ -57,6 +66,19 @@ def write_picture(
         picture.print()
     else:
         click.echo(picture.ansi(width=width))
+
+
+def _check_suffix(form: str, path: str) -> None:
+    """Refuse a name that promises another kind of file."""
+    from pathlib import PurePath
+
+    own = (".html", ".htm") if form == "html" else (f".{form}",)
+    suffix = PurePath(path).suffix.lower()
+    if suffix in PROMISES and suffix not in own:
+        remedy = f"name it {PurePath(path).with_suffix(own[0])}"
+        raise click.UsageError(
+            f"--{form} writes {form.upper()}, and {path} is the name of a {suffix} file: {remedy}"
+        )
 
 
 def write_text(path: str, text: str) -> None:

@@ -82,7 +82,7 @@ def svg(picture: Picture) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tl" role="img" width="{number(width)}" '
         f'height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}" '
-        f'aria-label="{escape(one_line(picture.title))}">'
+        f'aria-label="{escape(one_line(picture.title))}" style="max-width:100%;height:auto">'
     )
     ground = f'<rect class="ground" width="{number(width)}" height="{number(height)}" rx="6"/>'
     return "\n".join([head, f"<style>{STYLE}</style>", ground, *body, "</svg>\n"])

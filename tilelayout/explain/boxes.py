@@ -10,6 +10,7 @@ from ..algebra.evaluate import apply, plan
 from ..algebra.group import find
 from ..algebra.group import group as grouped
 from ..algebra.integers import at_most, folded, quotient
+from ..algebra.interleave import fitting
 from ..algebra.tile import row_major, scaled, spans
 from ..algebra.window import difference
 from ..errors import LayoutError
@@ -222,6 +223,16 @@ def _tiled(
             for it, new in zip((*outer[0], *outer[1]), (*over[0], *over[1]), strict=True)
         ),
     )
+    try:
+        shapes = fitting(over[0], outer_shape, inner[0], inner_shape, "tile", ("outer", "inner"))
+    except LayoutError:  # a line below says it
+        shapes = outer_shape, inner_shape
+    if shapes != (outer_shape, inner_shape):
+        outer_shape, inner_shape = shapes
+        board.write(
+            "dimensions between which one side counts one alone are joined",
+            f"outer {outer_shape}, inner {inner_shape}",
+        )
     copies = _grouped(board, "the outer iters", over[0], outer_shape)
     inside = _grouped(board, "the inner iters", inner[0], inner_shape)
     shard: list[RawIter] = []

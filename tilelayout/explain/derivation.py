@@ -7,13 +7,14 @@ from importlib import import_module
 from typing import NamedTuple
 
 from ..algebra.integers import same
+from ..conditional import put_in
 from ..errors import LayoutError, nearest
 from ..parts import is_symbolic
 from ..swizzle import XorMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
     from typing import Any, Final
 
 HOMES: Final[dict[str, str]] = {
@@ -121,7 +122,9 @@ def explain(layout: Any, operation: str, arguments: tuple[Any, ...], options: di
     resting = options.get("assuming"), getattr(layout, "conditions", ())
     options = {name: value for name, value in options.items() if name != "assuming"}
     try:
-        with _under(board, *resting):
+        with _under(board, *resting) as values:
+            if values is not None:
+                layout, arguments, options = put_in((layout, arguments, options), values)
             derived = steps(board, layout, *arguments, **options)
     except Unexplained:
         pass
@@ -137,10 +140,13 @@ def explain(layout: Any, operation: str, arguments: tuple[Any, ...], options: di
 
 
 @contextmanager
-def _under(board: Board, assuming: Any, conditions: tuple[Any, ...]) -> Generator[None]:
-    """The steps may use what the operation is told to assume; it is their first line."""
+def _under(board: Board, assuming: Any, conditions: tuple[Any, ...]) -> Generator[Mapping[Any, Any] | None]:
+    """The steps may use what the operation is told to assume; it is their first line.
+
+    Gives the values of symbols that it fixes; None where nothing is assumed.
+    """
     if assuming is None and not conditions:
-        yield
+        yield None
         return
     from ..expr.conditions import conditions as known_of
     from ..expr.conditions import flattened
@@ -149,7 +155,7 @@ def _under(board: Board, assuming: Any, conditions: tuple[Any, ...]) -> Generato
     known = known_of(flattened([conditions, () if assuming is None else assuming]))
     board.write("what is assumed", *map(str, known.given))
     with assumed(known.facts if known.given else None):
-        yield
+        yield known.replaced
 
 
 def agree(derived: Any, result: Any) -> bool:
@@ -174,4 +180,7 @@ def _disagree(call: str, derived: str, result: str) -> LayoutError:
 
 
 def _text(x: Any) -> str:
-    return str(x) if hasattr(x, "shard") else repr(x)
+    try:
+        return str(x) if hasattr(x, "shard") else repr(x)
+    except ValueError:  # Python writes no more
+        raise LayoutError("explain", "an operand has integers of thousands of digits") from None

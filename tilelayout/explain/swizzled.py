@@ -12,8 +12,9 @@ from ..algebra.tile import row_major, spans
 from ..algebra.tile import tile as tiled
 from ..errors import LayoutError
 from ..expr import Expr
+from ..least_swizzle import smallest_on
 from ..parts import M, as_extent, as_shape
-from ..swizzle import Swizzle, smallest_on
+from ..swizzle import Swizzle
 from . import boxes, composition, evaluation, iters, widths
 from .derivation import Unexplained
 from .write import SHOWN, becomes, iter_text, listed, made, number, parts_of
@@ -166,6 +167,11 @@ def _least(board: Board, layout: Any) -> XorMap:
         else f"{least} does the same"
     )
     board.write(title, f"their low {f.width} bits are XORs of {bits}", says)
+    if not least.is_identity() and layout._only_copies_trade_places():
+        board.write(
+            "which elements does it move?", "none: it only moves an element's copies among one another"
+        )
+        return Swizzle(0, 0, 0)
     return least
 
 

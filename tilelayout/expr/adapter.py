@@ -99,6 +99,46 @@ def replaced(x: Any, values: Mapping[Any, Any]) -> Any:
     return to_sympy(rebuild(from_sympy(x), given), symbols)
 
 
+def multiplied(factors: list[Any]) -> Any:
+    """The product of ints and sympy expressions as sympy has it, made in one step."""
+    sympy: Any = import_module("sympy")
+    return sympy.Mul(*[sympy.sympify(x) for x in factors])
+
+
+def over(operator: str, a: Any, b: Any) -> Any:
+    """``a / b``, ``a // b`` or ``a % b`` (as `operator` says) of ints and sympy expressions, as sympy has them.
+
+    The remainder of what has remainders is spelled out: sympy would rewrite it, see `to_sympy`.
+    """
+    sympy: Any = import_module("sympy")
+    a, b = sympy.sympify(a), sympy.sympify(b)
+    if operator == "/":
+        return a / b
+    if operator == "//":
+        return sympy.floor(a / b)
+    return a - b * sympy.floor(a / b) if a.has(sympy.Mod) or b.has(sympy.Mod) else sympy.Mod(a, b)
+
+
+def called(name: str, arguments: list[Any]) -> Any:
+    """sympy's function of that name (floor, ceiling, Mod, Max, Min, Abs) as its text means it.
+
+    Errors: LayoutError for another number of arguments than it has, and for remainders by 0.
+    """
+    sympy: Any = import_module("sympy")
+    counts = {"Mod": 2, "Max": None, "Min": None}
+    count = counts.get(name, 1)
+    if count is not None and len(arguments) != count:
+        raise LayoutError("parse", f"{name} with {count} argument{'s' if count > 1 else ''}")
+    if name == "Mod":
+        if arguments[1] == 0:
+            raise LayoutError("parse", "a divisor other than 0 in Mod")
+        if all(type(x) is int for x in arguments):
+            return sympy.Integer(arguments[0] % arguments[1])
+        # What is printed was not evaluated further, and is not to be.
+        return sympy.Mod(*[sympy.sympify(x) for x in arguments], evaluate=False)
+    return getattr(sympy, name)(*arguments)
+
+
 def tidied(x: Any) -> Any:
     """A sympy expression with its quotients and remainders written anew, with all that is known at the moment."""
     sympy: Any = import_module("sympy")

@@ -38,11 +38,12 @@ def flattened(given: Any) -> tuple[Any, ...]:
     Errors: LayoutError for what is false, what isn't an equation or inequality, and symbols that aren't integers.
     """
     out: dict[Any, None] = {}
-    pending = [given]
+    pending: list[Any] = [given]
+    refused: dict[Any, LayoutError] = {}
     while pending:
         x = pending.pop(0)
-        if isinstance(x, tuple | list | set | frozenset):
-            pending[:0] = list(x)  # pyright: ignore[reportUnknownArgumentType]
+        if hasattr(x, "__iter__") and type(x) not in (str, bytes, dict):
+            pending[:0] = list(x)
         elif x is True or (getattr(x, "is_Boolean", False) and x == True):  # noqa: E712 - sympy's true is no bool
             continue
         elif x is False or (getattr(x, "is_Boolean", False) and x == False):  # noqa: E712
@@ -56,12 +57,28 @@ def flattened(given: Any) -> tuple[Any, ...]:
         elif getattr(x, "is_Boolean", False) and type(x).__name__ == "And":
             pending[:0] = sorted(x.args, key=str)
         elif getattr(x, "is_Relational", False) and x.rel_op in ("==", "!=", "<", "<=", ">", ">="):
-            _difference(x)  # refuses what has no integer form
+            try:
+                _difference(x)  # refuses what has no integer form
+            except LayoutError as error:
+                refused[x] = error
             out[x] = None
         else:
             raise LayoutError(
                 OPERATION, f"{x!r} ({type(x).__name__}) is no condition", f"accepted are {ACCEPTED}"
             )
+    return _with_numbers(out, refused) if refused else tuple(out)
+
+
+def _with_numbers(given: dict[Any, None], refused: dict[Any, LayoutError]) -> tuple[Any, ...]:
+    """Conditions of which some have no integer form until others give symbols numbers: ``Mod(n, z)``, z being 16."""
+    values = {x.lhs: x.rhs for x in given if x.rel_op == "==" and x.lhs.is_Symbol and x.rhs.is_Integer}
+    out: list[Any] = []
+    for x in given:
+        if x in refused:
+            if not x.free_symbols & set(values):
+                raise refused[x]
+            x = x.func(x.lhs.xreplace(values), x.rhs.xreplace(values))
+        out += flattened(x) if x not in given else (x,)
     return tuple(out)
 
 

@@ -74,7 +74,7 @@ def _check_positive(x: Index, y: Expr, symbol: str) -> None:
         raise LayoutError(
             f"expression {symbol}",
             f"{x} {symbol} ({y}): the divisor may be zero or negative, its lower bound is {low}",
-            "declare its variables with bounds that exclude zero, such as lo=1",
+            "declare its variables with bounds that exclude zero, such as lo=1 (positive=True for a sympy symbol)",
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..axis import Term, TermSum, terms_of
 from ..errors import LayoutError
-from ..parts import M, as_extent, as_integer, nonzero, stride_text
+from ..parts import TOO_LARGE, M, as_extent, as_integer, digits, nonzero, stride_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,9 +110,9 @@ class _Bracket:
             a = M
             if type(s) is Term:
                 s, a = s.value, s.axis
-            if type(e) is not int or e < 1:
+            if type(e) is not int or not 0 < e < TOO_LARGE:
                 e = as_extent(e, self._name, f"extent {len(out)}")
-            if type(s) is not int:
+            if type(s) is not int or not -TOO_LARGE < s < TOO_LARGE:
                 s = as_integer(s, self._name, f"stride {len(out)}")
             out.append((e, s, a))
         return tuple(out)
@@ -129,7 +129,7 @@ class _Bracket:
                 )
             e = as_extent(extents[i], self._name, f"extent {i}")
             out.append((e, stride, M))
-            stride = stride * e
+            stride = as_integer(stride * e, self._name, "a stride") if i else 1
         out.reverse()
         return tuple(out)
 
@@ -159,7 +159,7 @@ def to_text(
     for a in sorted(offset, key=lambda a: (a is M, a)):
         value = offset[a]
         negative = type(value) is int and value < 0
-        number = str(-value if negative else value)
+        number = digits(-value if negative else value)
         if type(value) is not int:
             number = f"({number})"
         sign = (" - " if negative else " + ") if text else "-" if negative else ""
@@ -168,7 +168,7 @@ def to_text(
 
 
 def _bracket_text(iters: tuple[RawIter, ...]) -> str:
-    extents = [str(it[0]) for it in iters]
+    extents = [digits(it[0]) for it in iters]
     strides = [stride_text(it) for it in iters]
     if len(iters) == 1:
         return f"{extents[0]} : {strides[0]}" if "@" in strides[0] else f"{extents[0]}:{strides[0]}"
@@ -179,8 +179,8 @@ def _bracket_text(iters: tuple[RawIter, ...]) -> str:
 # --- parsing ------------------------------------------------------------------------------------
 
 
-def parse(text: str, symbols: Mapping[str, Any] | None = None) -> Spec:
-    """The spec that `text` writes.
+def parse(text: str, symbols: Mapping[str, Any] | None = None, *, whole: bool = False) -> Spec:
+    """The spec that `text` writes; `whole` asks for a shard.
 
     A name that is no axis is looked up in `symbols` (name -> sympy symbol).
     Errors: LayoutError showing the position, for text outside the grammar and for unknown names.
@@ -190,6 +190,8 @@ def parse(text: str, symbols: Mapping[str, Any] | None = None) -> Spec:
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
         raise LayoutError("parse", f"text is expected, got {type(text).__name__}")
+    if symbols is not None and not hasattr(symbols, "items"):
+        raise LayoutError("parse", f"symbols must be a mapping name -> symbol, got {symbols!r}")
     from .parser import Parser  # not needed to build a layout
 
-    return Parser(text, symbols or {}).layout()
+    return Parser(text, symbols or {}, whole).layout()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..algebra import residues as _residues
 from ..algebra import tile as _tile
-from ..algebra.integers import quotient
 from ..axis import axis as known_axis
+from ..conditional import Conditional
 from ..display import Displayed
 from ..layout import TileLayout
 from ..parts import M
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..axis import Axis
-    from ..parts import Integer, Parts, RawIter
+    from ..parts import Integer, Parts
     from ..swizzle import XorMap
 
 
-class Swizzled(Displayed):
+class Swizzled(Displayed, Conditional):
     """What `SwizzledLayout` consists of, and its evaluation."""
 
     __slots__ = ("_hash", "_layout", "_swizzle")
@@ -47,6 +47,10 @@ class Swizzled(Displayed):
     def conditions(self) -> tuple[Any, ...]:
         """The sympy conditions that it rests on: those of its tile layout, see `TileLayout.conditions`."""
         return self._layout.conditions
+
+    @property
+    def _rests(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # read only, there as here
+        return self._layout._rests  # pyright: ignore[reportPrivateUsage]  # the same
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Swizzled):
@@ -86,7 +90,7 @@ class Swizzled(Displayed):
         """
         return self._layout.size()
 
-    def span(self, axis: Axis | str = M) -> Integer:
+    def span(self, axis: Axis | str = M, *, assuming: Any = None) -> Integer:
         """max - min + 1 of the coordinate on `axis`, over shard and replica.
 
         On `m` these are the swizzled values, so it counts places that the XOR reaches beyond the layout's own; an
@@ -98,16 +102,20 @@ class Swizzled(Displayed):
         Errors: LayoutError where bits that the swizzle sees are symbolic; Undecided for a swizzle of more than 20 bits
         where more than 2**20 values are in doubt.
         """
+        if assuming is not None or self._rests:
+            return self._under("span", assuming, axis)
         if known_axis(axis) is not M or not self._swizzle.width:
             return self._layout.span(axis)
         width = self._swizzle.width
         base, digits, _ = _residues.memory_digits(self._parts(), width, "span")
         least, most = _residues.mapped_extremes(self._swizzle.apply, width, base, digits, "span")
         shard, replica, _ = self._parts()
-        blocks = _tile.spans(_by_blocks(shard, width), _by_blocks(replica, width)).get(M, 1)
+        blocks = _tile.spans(_residues.by_blocks((*shard, *replica), width), ()).get(M, 1)
         return most - least + blocks
 
-    def apply(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> dict[Axis, Any]:
+    def apply(
+        self, *coord: Any, shape: Sequence[Any] | int | None = None, assuming: Any = None
+    ) -> dict[Axis, Any]:
         """Axis -> value at a coordinate, the replica left out: `TileLayout.apply`, then the swizzle of `m`.
 
         Takes what `TileLayout.apply` takes: ints, numpy integer arrays, expressions, sympy.
@@ -119,17 +127,23 @@ class Swizzled(Displayed):
         >>> SwizzledLayout(S[8, 64], Swizzle(3, 3, 3)).apply(Var("row", 0, 7), Var("column", 0, 63))
         {m: 64*row + (column ^ (8*row))}
         """
+        if assuming is not None:
+            return self._under("apply", assuming, *coord, shape=shape)
         values = self._layout.apply(*coord, shape=shape)
         if M in values:  # as `_swizzled`, without a call
             values[M] = self._swizzle.apply(values[M])
         return values
 
-    def owners(self, *coord: Any, shape: Sequence[Any] | int | None = None) -> tuple[dict[Axis, Any], ...]:
+    def owners(
+        self, *coord: Any, shape: Sequence[Any] | int | None = None, assuming: Any = None
+    ) -> tuple[dict[Axis, Any], ...]:
         """Every place that holds the element: `TileLayout.owners`, then the swizzle of each.
 
         >>> SwizzledLayout(S[64] + R[2:64], Swizzle(3, 3, 3)).owners(9)
         ({m: 9}, {m: 65})
         """
+        if assuming is not None:
+            return self._under("owners", assuming, *coord, shape=shape)
         return tuple([self._swizzled(place) for place in self._layout.owners(*coord, shape=shape)])
 
     def table(self, shape: Sequence[Any] | int | None = None) -> dict[Axis, npt.NDArray[Any]]:
@@ -151,10 +165,3 @@ class Swizzled(Displayed):
 
 def parts_of(layout: TileLayout) -> Parts:
     return layout.shard, layout.replica, dict(layout.offset)
-
-
-def _by_blocks(iters: tuple[RawIter, ...], width: int) -> tuple[RawIter, ...]:
-    """The iters on `m` that move by whole blocks of the swizzle."""
-    return tuple(
-        [it for it in iters if it[2] is M and it[0] != 1 and quotient(it[1], 1 << width) is not None]
-    )

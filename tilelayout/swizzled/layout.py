@@ -13,9 +13,10 @@ from ..algebra.integers import quotient
 from ..errors import LayoutError
 from ..explain import Explained
 from ..layout import TileLayout
+from ..least_swizzle import smallest_map, smallest_on
 from ..parts import M, as_extent, as_shape, nonzero
-from ..spec import Spec, parse
-from ..swizzle import Swizzle, XorMap, smallest_map, smallest_on
+from ..spec import Spec
+from ..swizzle import Swizzle, XorMap
 from .base import parts_of
 from .questions import SwizzledQuestions
 from .text import read
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ..parts import Integer, Parts
+    from ..parts import Integer, Offset, Parts, RawIter
 
 _set = object.__setattr__
 
@@ -64,11 +65,14 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         return _made(TileLayout(layout), swizzle)
 
     @classmethod
-    def parse(cls, text: str, symbols: Mapping[str, Any] | None = None) -> SwizzledLayout:
+    def parse(
+        cls, text: str, symbols: Mapping[str, Any] | None = None, *, assuming: Any = None
+    ) -> SwizzledLayout:
         """The layout that `text` writes: ``swizzle o layout``, the printed form, or TVM's.
 
         The swizzle is written ``Swizzle(3, 3, 3)``, ``XorMap((1, 3))``, or ``S<3,3,3>`` and ``Sw<3,3,3>`` as CuTe does;
-        the layout as `TileLayout.parse` takes it.  Post-condition: ``parse(str(x)) == parse(repr(x)) == x``.
+        the layout as `TileLayout.parse` takes it.  Post-condition: ``parse(str(x)) == parse(repr(x)) == x``, given the
+        symbols of x and ``assuming=x.conditions``.
         Errors: LayoutError with the position.
 
         >>> SwizzledLayout.parse("S<3,3,3> o (S[8, 64] + 4)")
@@ -87,11 +91,11 @@ class SwizzledLayout(SwizzledQuestions, Explained):
                 "write swizzle o layout",
             )
         swizzle, rest = found
-        return _made(TileLayout(parse(rest, symbols)), swizzle)
+        return _made(TileLayout.parse(rest, symbols, assuming=assuming), swizzle)
 
     # --- the algebra ----------------------------------------------------------------------------
 
-    def canonicalize(self, scope: str | None = None) -> TileLayout | SwizzledLayout:
+    def canonicalize(self, scope: str | None = None, *, assuming: Any = None) -> TileLayout | SwizzledLayout:
         """The same function in its simplest form: a tile layout where it is one, else the smallest swizzle.
 
         `scope` counts thread axes as `TileLayout.canonicalize` does with it.
@@ -109,6 +113,8 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         >>> SwizzledLayout(S[64] + 64, Swizzle(3, 3, 3)).canonicalize()
         TileLayout(S[(4, 2, 8):(16, -8, 1)] + 72)
         """
+        if assuming is not None or self._rests:
+            return self._under("canonicalize", assuming, scope)
         swizzle = self._least_swizzle("canonicalize")
         inner = self._layout.canonicalize(scope)
         if swizzle.is_identity():
@@ -117,9 +123,9 @@ class SwizzledLayout(SwizzledQuestions, Explained):
             plain = _unswizzle.unswizzled(parts_of(inner), swizzle.apply, swizzle.width, "canonicalize")
         except LayoutError:  # not known to be plain: the swizzled form is right all the same
             plain = None
-        return _made(inner, swizzle) if plain is None else _layout(plain, self._layout).canonicalize(scope)
+        return _made(inner, swizzle) if plain is None else TileLayout.from_iters(*plain).canonicalize(scope)
 
-    def as_tile_layout(self) -> TileLayout:
+    def as_tile_layout(self, *, assuming: Any = None) -> TileLayout:
         """The tile layout with the same owners at every flat index, if there is one.
 
         >>> SwizzledLayout(S[64] + 64, Swizzle(3, 3, 3)).as_tile_layout()
@@ -128,6 +134,8 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         Errors: LayoutError where there is none; Undecided where the strides carry into one another and there are more
         than 2**12 elements.
         """
+        if assuming is not None or self._rests:
+            return self._under("as_tile_layout", assuming)
         found = _unswizzle.unswizzled(
             self._parts(), self._swizzle.apply, self._swizzle.width, "as_tile_layout"
         )
@@ -137,7 +145,7 @@ class SwizzledLayout(SwizzledQuestions, Explained):
                 f"{self}: two digits of the index meet in one bit, and no tile layout has these values",
                 "slice until the bits that the swizzle reads are constant",
             )
-        return _layout(found, self._layout).canonicalize()
+        return TileLayout.from_iters(*found).canonicalize()
 
     def _least_swizzle(self, operation: str) -> XorMap:
         """The smallest swizzle with the same values here, the swizzle itself where that isn't known."""
@@ -186,7 +194,7 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         """
         return _made(self._layout.slice(shape, region, assuming=assuming), self._swizzle)
 
-    def split_offset(self) -> tuple[Integer, SwizzledLayout]:
+    def split_offset(self, *, assuming: Any = None) -> tuple[Integer, SwizzledLayout]:
         """The offset on `m` that commutes with the swizzle, and the rest: a base address and what is swizzled.
 
         Post-condition: with ``(start, rest) = x.split_offset()``, every place of `x` is `start` beyond that of `rest`
@@ -195,6 +203,8 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         >>> SwizzledLayout(S[8, 64] + 1540, Swizzle(3, 3, 3)).split_offset()
         (1536, SwizzledLayout(S[(8, 64):(64, 1)] + 4, Swizzle(3, 3, 3)))
         """
+        if assuming is not None or self._rests:
+            return self._under("split_offset", assuming)
         shard, replica, offset = self._parts()
         start, block = offset.get(M, 0), 1 << self._swizzle.width
         if type(start) is int:
@@ -203,12 +213,16 @@ class SwizzledLayout(SwizzledQuestions, Explained):
             left = 0
         else:
             raise LayoutError("split_offset", f"offset {start} is not known to be a multiple of {block}")
-        return start - left, _made(
-            _layout((shard, replica, {**offset, M: left}), self._layout), self._swizzle
-        )
+        rest = TileLayout.from_iters(shard, replica, {**offset, M: left})
+        return start - left, _made(rest, self._swizzle)
 
     def tile(
-        self, outer: TileLayout, outer_shape: Sequence[Any] | int, inner_shape: Sequence[Any] | int
+        self,
+        outer: TileLayout,
+        outer_shape: Sequence[Any] | int,
+        inner_shape: Sequence[Any] | int,
+        *,
+        assuming: Any = None,
     ) -> SwizzledLayout:
         """Copies of this layout placed by `outer`, over the interleaved shape.
 
@@ -223,11 +237,15 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         """
         if not isinstance(outer, TileLayout):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             raise LayoutError("tile", f"outer must be a TileLayout, got {type(outer).__name__}")
+        if assuming is not None or self._rests or outer._rests:  # pyright: ignore[reportPrivateUsage]  # as in TileLayout
+            return self._under("tile", assuming, outer, outer_shape, inner_shape)
         return self._tiled(
-            parts_of(outer), as_shape(outer_shape, "tile"), as_shape(inner_shape, "tile"), "tile", (outer,)
+            parts_of(outer), as_shape(outer_shape, "tile"), as_shape(inner_shape, "tile"), "tile"
         )
 
-    def tile_to(self, to_shape: Sequence[Any] | int, current_shape: Sequence[Any] | int) -> SwizzledLayout:
+    def tile_to(
+        self, to_shape: Sequence[Any] | int, current_shape: Sequence[Any] | int, *, assuming: Any = None
+    ) -> SwizzledLayout:
         """`tile` with the row-major copies on `m` that fill `to_shape`; dimensions must divide.
 
         >>> print(SwizzledLayout(S[4, 64], Swizzle(3, 3, 3)).tile_to((8, 64), (4, 64)))
@@ -235,6 +253,8 @@ class SwizzledLayout(SwizzledQuestions, Explained):
 
         Errors: as for `tile`.
         """
+        if assuming is not None or self._rests:
+            return self._under("tile_to", assuming, to_shape, current_shape)
         to, current = as_shape(to_shape, "tile_to"), as_shape(current_shape, "tile_to")
         _tile.tile_to(self._parts(), to, current)  # refuses what doesn't fit
         counts = tuple([quotient(n, k) or 1 for n, k in zip(to, current, strict=True)])
@@ -246,9 +266,7 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         outer_shape: tuple[Integer, ...],
         inner_shape: tuple[Integer, ...],
         operation: str,
-        placing: tuple[TileLayout, ...] = (),
     ) -> SwizzledLayout:
-        rests = self._layout, *placing
         inner = self._parts()
         span = self.span()
         scale = {**_tile.spans(inner[0], inner[1], operation), M: span}
@@ -261,16 +279,16 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         if move is None:
             shapes = outer_shape, inner_shape
             return _made(
-                _layout(_swizzled_tile.interleaved(inner, moved, shapes, operation), *rests), swizzle
+                TileLayout.from_iters(*_swizzled_tile.interleaved(inner, moved, shapes, operation)), swizzle
             )
         plain = self.canonicalize()
         if isinstance(plain, TileLayout) and find(plain.shard, inner_shape, operation) is not None:
             copies = _tile.tile(parts_of(plain), outer, outer_shape, inner_shape, operation)
-            return _made(_layout(copies, *rests), Swizzle(0, 0, 0))
+            return _made(TileLayout.from_iters(*copies), Swizzle(0, 0, 0))
         maps = self._swizzle.apply, self._swizzle.inverse().apply
         found = _swizzled_copies.copied(inner, moved, (outer_shape, inner_shape), maps, operation)
         if found is not None:
-            return _made(_layout(found, *rests), self._swizzle)
+            return _made(TileLayout.from_iters(*found), self._swizzle)
         raise LayoutError(
             operation,
             f"copies of {self} span {span} places, and a copy that lies {move} away is not swizzled like the first: "
@@ -320,9 +338,11 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         return self._rescaled(num, "unpack", assuming)
 
     def _rescaled(self, num: Any, operation: str, assuming: Any) -> SwizzledLayout:
+        if assuming is not None or self._rests:
+            return self._under(operation, assuming, num)
         count = as_extent(num, operation, "num")
         rescale = self._layout.pack if operation == "pack" else self._layout.unpack
-        layout = rescale(count, assuming=assuming)
+        layout = rescale(count)
         if type(count) is int and not count & count - 1:
             places = count.bit_length() - 1
             moved = self._swizzle.moved(-places if operation == "pack" else places)
@@ -370,6 +390,20 @@ class SwizzledLayout(SwizzledQuestions, Explained):
         """
         return _made(self._layout.storage(), self._swizzle)
 
+    # --- under conditions: see `conditional` ------------------------------------------------------
+
+    def _made(  # pyright: ignore[reportIncompatibleMethodOverride]  # of this swizzle: a method here
+        self, shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset
+    ) -> SwizzledLayout:
+        return _made(TileLayout.from_iters(shard, replica, offset), self._swizzle)
+
+    def _resting(  # pyright: ignore[reportIncompatibleMethodOverride]  # likewise
+        self, parts: Parts, conditions: tuple[Any, ...]
+    ) -> SwizzledLayout:
+        shard, replica = (tuple([(it[0], it[1], it[2]) for it in iters]) for iters in parts[:2])
+        layout = TileLayout._resting((shard, replica, nonzero(parts[2])), conditions)  # pyright: ignore[reportPrivateUsage]
+        return _made(layout, self._swizzle)
+
 
 def _made(layout: TileLayout, swizzle: XorMap) -> SwizzledLayout:
     """A swizzled layout of operands that are known to be valid."""
@@ -378,12 +412,3 @@ def _made(layout: TileLayout, swizzle: XorMap) -> SwizzledLayout:
     _set(self, "_swizzle", swizzle)
     _set(self, "_hash", hash((layout, swizzle)))
     return self
-
-
-def _layout(parts: Parts, *sources: TileLayout) -> TileLayout:
-    """A tile layout that rests on the conditions of those that it comes from."""
-    conditions = tuple(dict.fromkeys([c for x in sources for c in x.conditions]))
-    if not conditions:
-        return TileLayout.from_iters(*parts)
-    shard, replica = (tuple([(it[0], it[1], it[2]) for it in iters]) for iters in parts[:2])
-    return TileLayout._resting((shard, replica, nonzero(parts[2])), conditions)  # pyright: ignore[reportPrivateUsage]

@@ -9,7 +9,7 @@ from ..colors import paint
 from ..model import Grid, Panel, Picture
 from ..places import MAX_COLUMNS, MAX_ROWS, as_layout, drawn_shape, moving_axes
 from ..wording import short, short_legend
-from .logical import as_limits, coloring_of, logical_grid, swizzle_note
+from .logical import as_limits, check_widths, coloring_of, logical_grid, swizzle_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def before_after(
         two, dims if after_shape is None and same and shape is not None else after_shape, "before_after"
     )
     limits = as_limits(max_rows, max_columns, "before_after")
+    check_widths("before_after", bits)
     coloring = coloring_of(one, color)
     first = logical_grid(one, dims, coloring, short, bits, limits)._replace(heading=str(before))
     head = f"{operation}: {after}" if operation else str(after)

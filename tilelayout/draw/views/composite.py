@@ -7,7 +7,7 @@ from ..colors import paint
 from ..model import Cell, Grid, Panel, Picture
 from ..places import MAX_COLUMNS, MAX_ROWS, as_layout, drawn_shape, moving_axes
 from ..wording import short, short_legend
-from .logical import as_limits, coloring_of, logical_grid, swizzle_note
+from .logical import as_limits, check_widths, coloring_of, logical_grid, swizzle_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def gemm(
     """
     M, N, K = _extents(shape)
     limits = as_limits(max_rows, max_columns, "gemm")
+    check_widths("gemm", *bits)
     operands = (
         (B, (K, N), transpose_b, 1, 0, 1, "N"),
         (A, (M, K), transpose_a, 0, 1, 0, "K"),

@@ -9,7 +9,7 @@ from ..colors import paint
 from ..model import Cell, Grid, Panel, Picture
 from ..places import MAX_COLUMNS, MAX_ROWS, Inverse, as_layout, drawn_shape, moving_axes, unflattened
 from ..wording import LETTERS, axis_order, coordinate, place_text, told
-from .logical import as_limits, coloring_of, swizzle_note
+from .logical import as_limits, check_widths, coloring_of, swizzle_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def hardware(
     drawn = as_layout(layout, "hardware")
     dims = drawn_shape(drawn, shape, "hardware")
     limits = as_limits(max_rows, max_columns, "hardware")
+    check_widths("hardware", bits)
     fixed = {
         known_axis(a): int(as_integer(v, "hardware", f"coordinate on {a}")) for a, v in (at or {}).items()
     }

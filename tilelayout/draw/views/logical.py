@@ -88,6 +88,7 @@ def logical(
     coloring = coloring_of(drawn, color)
     dims = drawn_shape(drawn, shape, "logical")
     limits = as_limits(max_rows, max_columns, "logical")
+    check_widths("logical", bits)
     grid = logical_grid(drawn, dims, coloring, label, bits, limits)._replace(heading=heading)
     grids, legend = paint([grid], coloring.name if coloring else "", palette)
     size = " x ".join(map(str, dims))
@@ -193,6 +194,15 @@ def as_limits(rows: Any, columns: Any, operation: str) -> tuple[int, int]:
         if type(n) is not int or n < 1:
             raise LayoutError(operation, f"{name} must be an integer of at least 1, got {n!r}")
     return rows, columns
+
+
+def check_widths(operation: str, *widths: Any) -> None:
+    """Refuse what is no width of an element in bits; None leaves it open."""
+    for n in widths:
+        if n is not None and (type(n) is not int or n < 1):
+            raise LayoutError(
+                operation, f"bits, the width of an element, must be an integer of at least 1, got {n!r}"
+            )
 
 
 def swizzle_note(layout: Layout, bits: int | None) -> tuple[str, ...]:

@@ -15,21 +15,24 @@ class NotHere extends LayoutError {
   }
 }
 
-// As Python's `errors.nearest`: the closest known name, or the whole list.
+// As Python's `errors.nearest`: the closest known name, or the whole list.  Close means that more than half of the name's
+// letters are found in order, and half of both names' together.
 function nearest(name, known) {
+  const asked = name.toLowerCase();
   const plain = new Map(known.map((k) => [k.toLowerCase(), k]));
   let best = null;
   for (const candidate of plain.keys()) {
-    const score = similarity(candidate, name.toLowerCase());
-    if (score >= 0.5 && (!best || score > best[0] || (score === best[0] && candidate > best[1]))) {
+    const matched = inMatchingBlocks(candidate, asked);
+    const score = (2 * matched) / (candidate.length + asked.length);
+    if (score >= 0.5 && 2 * matched > asked.length && (!best || score > best[0] || (score === best[0] && candidate > best[1]))) {
       best = [score, candidate];
     }
   }
   return best ? `did you mean '${plain.get(best[1])}'?` : `known: ${known.join(", ")}`;
 }
 
-// The ratio of Python's difflib.SequenceMatcher: twice the characters in matching blocks over all characters.
-function similarity(a, b) {
+// Characters in the matching blocks of Python's difflib.SequenceMatcher.
+function inMatchingBlocks(a, b) {
   const matched = (a0, a1, b0, b1) => {
     let [size, at, to] = [0, a0, b0];
     for (let i = a0; i < a1; i++) {
@@ -41,5 +44,5 @@ function similarity(a, b) {
     }
     return size ? size + matched(a0, at, b0, to) + matched(at + size, a1, to + size, b1) : 0;
   };
-  return a.length + b.length ? (2 * matched(0, a.length, 0, b.length)) / (a.length + b.length) : 1;
+  return matched(0, a.length, 0, b.length);
 }

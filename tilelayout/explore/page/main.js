@@ -2,9 +2,24 @@
 
 function change(key, value) {
   page.state[key] = value;
+  if (key === "shape") page.asked = value;
+  if (key === "layout") page.state.shape = fittingShape();
   if (key === "layout" || key === "shape") page.origin = {};
   render();
   if (key === "layout" && !$("error").textContent) startSteps();
+}
+
+// The shape that was asked for, where the layout has so many elements; "", for the layout's own, where it has not.
+function fittingShape() {
+  const { state } = page;
+  try {
+    const layout = parseLayout(state.layout, AXES);
+    const shape = readShape(page.asked);
+    return shape && product(shape) !== sizeOf(layout) ? "" : page.asked;
+  } catch (error) {
+    if (!(error instanceof LayoutError)) throw error;
+    return state.shape; // what can't be read yet is said, and nothing else changes
+  }
 }
 
 // Whatever is typed is where the steps begin.
@@ -17,6 +32,7 @@ function startSteps() {
 
 function show(layout, shape, more = {}) {
   Object.assign(page.state, { layout, shape, at: "", on: "", color: "", ...more });
+  page.asked = shape;
   page.origin = {};
   render();
 }
@@ -79,6 +95,7 @@ function listen() {
   $("theme").addEventListener("click", toggleTheme);
   window.addEventListener("hashchange", () => {
     page.state = readLink(location.hash, page.state);
+    page.asked = page.state.shape;
     page.origin = {};
     render();
     followLink();
@@ -135,6 +152,7 @@ function begin() {
   const [first] = page.steps;
   $("operations").open = page.steps.length > 1;
   page.state = readLink(location.hash, { ...DEFAULTS, layout: first.layout, shape: first.shape, bits: START.bits, view: START.view });
+  page.asked = page.state.shape;
   listen();
   render();
   followLink();

@@ -5,7 +5,7 @@
 //   part   := ("S" | "R") "[" list [":" list] "]" | "(" sum ")" | product ["@" axis]
 //   list   := "(" [entry ("," entry)* [","]] ")" | entry ("," entry)*
 //   entry  := number ["@" axis]
-//   number := product (("+" | "-") product)*;  product := unary ("*" unary)*;  unary := "-" unary | power
+//   number := product (("+" | "-") product)*;  product := unary (("*" | "//" | "%") unary)*;  unary := "-" unary | power
 //   power  := atom ["**" unary];               atom    := integer | "(" number ")"
 //
 // A value is a BigInt, a sum of offset terms { terms: [[value, axis], ...] }, or a spec { shard, replica, offset,
@@ -15,15 +15,17 @@ const MAX_DEPTH = 100;
 const MAX_DIGITS = 4000;
 const MAX_BITS = 4096n;
 const SPACE = "[ \\t-\\r\\x1c-\\x1f\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
-const TOKEN = new RegExp(`${SPACE}+|\\p{Nd}+|[A-Za-z_][\\p{L}\\p{N}_]*|\\*\\*|.`, "gsu");
+const TOKEN = new RegExp(`${SPACE}+|\\p{Nd}+|[A-Za-z_][\\p{L}\\p{N}_]*|\\*\\*|\\/\\/|.`, "gsu");
 const BLANK = new RegExp(`^${SPACE}`, "u");
 
 // The layout that a text writes, swizzled or not.
 function parseLayout(text, axes) {
   const found = readSwizzled(text);
-  const spec = new Parser(found ? found[1] : text, axes).layout();
+  const parser = new Parser(found ? found[1] : text, axes);
+  const spec = parser.layout();
   if (!spec.hasShard) {
-    throw new LayoutError("TileLayout", `${specText(spec)} has no shard`, "begin with S[...]; S[1:0] for a single element");
+    parser.at = 0;
+    throw parser.fail("a shard S[...] in the layout");
   }
   return made(spec.shard, spec.replica, spec.offset, found ? found[0] : null);
 }
@@ -46,7 +48,7 @@ function tokensOf(text) {
   for (const [token] of text.matchAll(TOKEN)) {
     const length = [...token].length;
     if (!BLANK.test(token)) {
-      if (!/^(?:[0-9]+|[A-Za-z_][0-9A-Za-z_]*|\*\*|[*[\]():,@+\-.])$/.test(token)) {
+      if (!/^(?:[0-9]+|[A-Za-z_][0-9A-Za-z_]*|\*\*|\/\/|[*/%[\]():,@+\-.])$/.test(token)) {
         throw errorAt(text, where, `unexpected ${quoted(token)}`);
       }
       found.push([where, token]);
@@ -201,7 +203,7 @@ class Parser {
       const token = this.tokens[k][1];
       depth += (token === "(") - (token === ")");
       if (depth === 1 && (token === "," || token === "@")) return false;
-      if (depth === 0) return ["*", "+", "-", "@", ","].includes(this.tokens[k + 1][1]);
+      if (depth === 0) return ["*", "**", "//", "%", "/", "+", "-", "@", ","].includes(this.tokens[k + 1][1]);
     }
     return false;
   }
@@ -242,7 +244,15 @@ class Parser {
 
   product() {
     let value = this.unary();
-    while (this.take("*")) value *= this.unary();
+    while (this.sees("*", "//", "%")) {
+      const [where, operator] = [this.at++, this.tokens[this.at - 1][1]];
+      const right = this.unary();
+      if (operator !== "*" && right === 0n) {
+        this.at = where;
+        throw this.fail(`a divisor other than 0 after '${operator}'`);
+      }
+      value = operator === "*" ? value * right : operator === "//" ? floorDiv(value, right) : value - right * floorDiv(value, right);
+    }
     return value;
   }
 

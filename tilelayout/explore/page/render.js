@@ -4,6 +4,7 @@ const $ = (id) => document.getElementById(id);
 const TITLES = { logical: "logical: each element, its holders", hardware: "hardware: each place, its elements", banks: "shared memory: lines by banks" };
 const page = {
   state: { ...DEFAULTS },
+  asked: "", // the shape that was last asked for; the state's is "" while it doesn't fit
   steps: START.steps, // { call, layout, shape }, texts; the first is where they begin
   step: 0,
   model: null,
@@ -65,6 +66,7 @@ function render() {
     return;
   }
   const { model } = page;
+  $("shape").placeholder = shapeText(naturalShape(model.layout));
   const grids = gridsOf(model, state);
   const drawn = grids.filter((grid) => !grid.refused);
   const colors = paintedKeys(drawn, state.palette);
