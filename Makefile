@@ -10,7 +10,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help notebooks notebooks-refresh pictures demo test test-all test-slow lint format bench clean
+.PHONY: help notebooks notebooks-refresh pictures catalogue demo test test-all test-slow lint format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ test: $(VENV)/.installed-dev ## run the fast tests, then lint, types and import 
 
 test-all: test test-slow ## run every test: `make test`, then `make test-slow`
 
-# Every property-based test again with ten times the examples, the tests marked slow, and the oracles, whose
+# Every property-based test again with three times the examples, the tests marked slow, and the oracles, whose
 # absence is a failure here.
 test-slow: $(VENV)/.installed-dev $(ORACLES)/.installed ## run the slow tests, thorough properties and oracles (up to an hour)
 	TILELAYOUT_REQUIRE_ORACLES=1 TILELAYOUT_HYPOTHESIS_PROFILE=thorough \
@@ -44,10 +44,12 @@ bench: $(VENV)/.installed $(ORACLES)/.installed ## run the measurements, beside 
 	for name in algebra lowering startup compile; do $(PY) -m benchmarks.$$name || exit 1; done
 
 # Needs neither a GPU nor the CUDA libraries, so that they aren't waited for. Jupyter shows stored pictures only of
-# notebooks that are trusted.
+# notebooks that are trusted, and refuses to run as root, who one is in a container, unless it is told so.
+# JUPYTER_ARGS=--no-browser and the like are passed on.
 notebooks: $(VENV)/.installed-notebooks ## open the first notebook in JupyterLab (no GPU is needed)
 	@$(VENV)/bin/jupyter trust notebooks/*.ipynb >/dev/null
-	$(VENV)/bin/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/01_what_a_layout_is.ipynb
+	$(VENV)/bin/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/01_what_a_layout_is.ipynb \
+	    $(if $(filter 0,$(shell id -u)),--allow-root) $(JUPYTER_ARGS)
 
 notebooks-refresh: $(VENV)/.installed-dev ## execute the notebooks and store what they show
 	$(PY) -m notebooks.refresh

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from .api import Lowered, lower, registered, temporary_variants
     from .dispatch import predicate, register_dispatch
     from .errors import DispatchError, DispatchFail, MachineError, PluginError, fail
-    from .ops import GemmCall, gemm
+    from .isa.registered import register_instruction
+    from .ops import CopyCall, GemmCall, copy, gemm
     from .tile import Tile, TileRegion
 
 _HOMES = {
+    "CopyCall": "ops",
     "DispatchError": "errors",
     "DispatchFail": "errors",
     "GemmCall": "ops",
@@ -24,18 +26,21 @@ _HOMES = {
     "PluginError": "errors",
     "Tile": "tile",
     "TileRegion": "tile",
+    "copy": "ops",
     "fail": "errors",
     "gemm": "ops",
     "lower": "api",
     "predicate": "dispatch",
     "register_dispatch": "dispatch",
+    "register_instruction": "isa.registered",
     "registered": "api",
     "temporary_variants": "api",
 }
 
 __all__ = [
-    "DispatchError", "DispatchFail", "GemmCall", "Lowered", "MachineError", "PluginError", "Tile", "TileRegion", "fail",
-    "gemm", "lower", "predicate", "register_dispatch", "registered", "temporary_variants",
+    "CopyCall", "DispatchError", "DispatchFail", "GemmCall", "Lowered", "MachineError", "PluginError", "Tile",
+    "TileRegion", "copy", "fail", "gemm", "lower", "predicate", "register_dispatch",
+    "register_instruction", "registered", "temporary_variants",
 ]  # fmt: skip
 
 

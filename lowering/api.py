@@ -46,7 +46,8 @@ def lower(
         launch: threads of the CTA; scope "cta" needs it.
         active: axis -> (begin, end) of the active threads, when something narrows them.
         dispatch: the name of the one variant to use.
-        config: passed on to the variants.
+        config: passed on to the variants, whose docstrings say what they read; ``{"records": [...]}`` has `gemm` try
+            dense records of one's own first.
 
     Errors: ValueError for an unknown target; DispatchError, with every variant's reasons, when none lowers the call;
     PluginError for a plug-in that does not load.
@@ -110,11 +111,17 @@ class Lowered(Displayed):
         )
 
     def explain(self) -> str:
-        """What was chosen, and why the others declined."""
+        """What was chosen, which of its accesses to shared memory have bank conflicts, and why the others declined."""
+        from .backends.banks import bank_text
+
+        used = self.instructions or tuple([i.name for i in self.program.instructions])
         lines = [
             f"{self.call}",
-            f"  chosen: {self.variant} (priority {self.chosen.priority}): {', '.join(self.instructions)}",
+            f"  chosen: {self.variant} (priority {self.chosen.priority}): {', '.join(used)}",
         ]
+        banks = bank_text(self.program)
+        if banks:
+            lines.append(banks)
         if self.declined:
             lines.append(declined_table(self.declined))
         else:
@@ -128,7 +135,14 @@ class Lowered(Displayed):
         """The program with loads and stores around it: a whole kernel on row-major global tensors, one CTA.
 
         The CTA has the threads of ``launch=``; warps beyond those of the scope do the same work and store the same.
+        Errors: LayoutError for a copy, which is a part of a kernel and no whole one.
         """
+        if self.program.buffers:
+            raise LayoutError(
+                "kernel",
+                f"{self.call} goes from one memory to another, and is no kernel by itself",
+                "kernels.sequence([...]) makes one of several calls",
+            )
         return stage(self.program, self.call.tiles, self.context.launch)
 
     @cached_property
@@ -162,9 +176,14 @@ class Lowered(Displayed):
         from .backends.reference import as_operand
 
         tiles = self.call.tiles
-        reads = {r.role for r in self.program.inputs}
+        reads = {r.role for r in self.program.inputs} | self.program.loaded
         given = {role: x for role, x in arrays.items() if x is not None}
-        missing = sorted(reads - set(given) - {"D"})  # D's earlier content may be left out
+        unknown = sorted(set(given) - set(tiles))
+        if unknown:
+            raise LayoutError(
+                "run", f"there is no operand {', '.join(unknown)}", f"it has {', '.join(tiles)}"
+            )
+        missing = sorted(reads - set(given) - {"D", "dst"})  # the result's earlier content may be left out
         if missing:
             hint = "C is passed as C=, also when C is D" if missing == ["C"] else None
             raise LayoutError("run", f"operand {', '.join(missing)} is read and was not given", hint)
@@ -177,11 +196,19 @@ class Lowered(Displayed):
         return {role: x for role, x in checked.items() if role in reads}  # beta 0 leaves a C unread
 
     def run(
-        self, A: Any = None, B: Any = None, C: Any = None, D: Any = None, *, numerics: str = "exact"
+        self,
+        A: Any = None,
+        B: Any = None,
+        C: Any = None,
+        D: Any = None,
+        *,
+        numerics: str = "exact",
+        **operands: Any,
     ) -> Any:
         """Execute on the reference machine (any CPU).
 
         Args:
+            operands: by role, of other primitives: ``run(src=...)`` of a copy returns dst.
             A, B, C: arrays in the shape of the operands' tiles; C is needed only when beta is not 0, also when C is D.
                 Of the tiles' numpy types (`lowering.dtypes`: float32 for tfloat32, of which the instruction drops the
                 low 13 bits, bool for uint1), or of wider floats, which are rounded once to nearest even, or of
@@ -196,8 +223,9 @@ class Lowered(Displayed):
         """
         from .backends import reference
 
-        given = self.operands({"A": A, "B": B, "C": C, "D": D})
-        return reference.run(self.program, self.call.tiles, given, self.context.warp_axis, numerics)
+        given = self.operands({"A": A, "B": B, "C": C, "D": D, **operands})
+        found = reference.run_tiles(self.program, self.call.tiles, given, self.context.warp_axis, numerics)
+        return found["D" if "D" in found else "dst"]
 
     def launch(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None) -> Any:
         """Execute on the GPU; arguments and result as in `run`.

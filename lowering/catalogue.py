@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .isa.catalogue import FAMILIES, Record
-from .isa.record import Instruction
+from .isa.record import Instruction, gate_refusal
+from .isa.wgmma import WGMMA_FRAGMENTS, Wgmma
 from .target import TARGETS
 
 _TITLES = {
@@ -47,7 +48,7 @@ def page(families: Mapping[str, Iterable[Record]] = FAMILIES) -> str:
 
     >>> from lowering.isa import MMA_INSTRUCTIONS
     >>> print(page({"mma.sync": MMA_INSTRUCTIONS}).splitlines()[5])
-    4 records, 57 of 60 pairs of record and target assemble, 0 of them emulated.
+    4 records, 89 of 92 pairs of record and target assemble, 0 of them emulated.
     """
     tables = {name: list(records) for name, records in families.items()}
     every = [r.instruction for table in tables.values() for r in table]
@@ -59,9 +60,8 @@ def page(families: Mapping[str, Iterable[Record]] = FAMILIES) -> str:
         emulated=sum(bool(i.emulation(t)) for i, t in accepted),
         families="\n".join(f"| {_TITLES.get(name, name)} | {len(table)} |" for name, table in tables.items()),
     )
-    return "\n".join(
-        [head, *[section(_TITLES.get(name, name), table) for name, table in tables.items() if table]]
-    )
+    sections = [section(_TITLES.get(name, name), table) for name, table in tables.items() if table]
+    return "\n".join([head, *sections, wgmma_section()])
 
 
 def section(title: str, records: Iterable[Record]) -> str:
@@ -86,6 +86,64 @@ def section(title: str, records: Iterable[Record]) -> str:
         lines += ["", "Emulated:", ""]
         lines += [f"- {how}: {', '.join(f'`{n}`' for n in names)}" for how, names in notes.items()]
     return "\n".join([*lines, ""])
+
+
+_WGMMA_HEAD = """\
+## Fragments of wgmma (data for the asynchronous path)
+
+No program uses `wgmma` yet, so these are no instructions with a meaning: they say which forms there are and which
+element is in which register of which lane, as `matrix_fragments.wgmma_layout` gives it. The warpgroup's D is 64 x N and
+A, where it comes from registers, 64 x K; B is in shared memory always. There are {count}, a row for each combination of
+types, on {targets} alone, since PTX {ptx}.
+
+Section of the PTX ISA: {section}.
+"""
+
+
+def wgmma_section(records: Sequence[Wgmma] = WGMMA_FRAGMENTS) -> str:
+    """The fragments of wgmma: a row for each combination of types, whatever its N.
+
+    >>> [line for line in wgmma_section().splitlines() if "s32.u8" in line]
+    ['| `s32.u8` | 32 | 8 to 32 by 8, 48 to 256 by 16 | N/2 | 4 | D N/2 x 32, A 16 x 8 | K-major |']
+    """
+    one = records[0]
+    targets = [t.name for t in TARGETS.values() if not gate_refusal(one.sm, one.ptx, one.specific, t)]
+    head = ["D, A and B", "K", "N", "D b32", "A b32", "elements", "A and B in shared memory"]
+    lines = [_row(head), _row(["---", *[":---:"] * 4, "---", "---"])]
+    by_types: dict[str, list[Wgmma]] = {}
+    for record in records:
+        by_types.setdefault(record.name.split(".", 2)[2], []).append(record)
+    for types, found in by_types.items():
+        r = found[0]
+        slots = {role: r.per_register(role) for role in ("A", "D")}  # type: ignore[arg-type]
+        elements = f"D N/2 x {32 // slots['D']}, A {r.a_registers * slots['A']} x {32 // slots['A']}"
+        order = "K-, M- or N-major" if r.transposes else "K-major"
+        columns = _steps([x.n for x in found])
+        lines.append(
+            _row(
+                [f"`{types}`", str(r.k), columns, f"N/{2 * slots['D']}", str(r.a_registers), elements, order]
+            )
+        )
+    text = _WGMMA_HEAD.format(
+        count=len(records), targets=", ".join(targets), ptx="{}.{}".format(*one.ptx), section=one.section
+    )
+    return "\n".join([text, *lines, ""])
+
+
+def _steps(numbers: list[int]) -> str:
+    """Rising numbers as runs of one step.
+
+    >>> _steps([8, 16, 24, 32, 48, 64])
+    '8 to 32 by 8, 48 to 64 by 16'
+    """
+    runs: list[list[int]] = []
+    for n in numbers:
+        run = runs[-1] if runs else None
+        if run is not None and (len(run) == 1 or n - run[-1] == run[1] - run[0]):
+            run.append(n)
+        else:
+            runs.append([n])
+    return ", ".join([f"{r[0]} to {r[-1]} by {r[1] - r[0]}" if len(r) > 1 else str(r[0]) for r in runs])
 
 
 def _columns(rows: list[Instruction]) -> dict[str, str]:

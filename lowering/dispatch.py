@@ -17,6 +17,7 @@ from typing import Any
 from tilelayout.errors import nearest
 
 from .errors import DispatchError, DispatchFail, PluginError
+from .isa import registered as _instructions
 from .program import Program
 from .scope import Context
 
@@ -123,7 +124,8 @@ def register_dispatch(
 ) -> Callable[[Lowering], Lowering]:
     """Decorator: register a function ``(call, context) -> Program`` as a variant.
 
-    Errors: PluginError when the variant's name is taken for that primitive and platform.
+    Errors: PluginError when the variant's name is taken for that primitive and platform; TypeError for an argument
+    that is none, and for a function that can't be called.
     """
     if isinstance(when, Predicate):
         raise TypeError("when= takes a list of predicates, got a single one")
@@ -138,6 +140,10 @@ def register_dispatch(
         raise TypeError(f"priority must be an int, got {priority!r}")
 
     def register(function: Lowering) -> Lowering:
+        if not callable(function):
+            raise TypeError(
+                f"variant {variant!r} must be a function (call, context) -> Program, got {function!r}"
+            )
         named = getattr(function, "func", function)  # a functools.partial has no name of its own
         provider = f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', repr(named))}"
         REGISTRY.add(Variant(primitive, platform, variant, priority, conditions, function, provider))
@@ -148,12 +154,23 @@ def register_dispatch(
 
 @contextmanager
 def temporary_variants() -> Iterator[None]:
-    """Within the block, registrations are undone at its end.  For tests and notebooks."""
-    state = REGISTRY.snapshot()
+    """Registrations of variants and instructions within the block are undone at its end.  For tests and notebooks."""
+    undo = _kept()
     try:
         yield
     finally:
-        REGISTRY.restore(state)
+        undo()
+
+
+def _kept() -> Callable[[], None]:
+    """What brings the variants and the instructions that are registered now back."""
+    variants, instructions = REGISTRY.snapshot(), _instructions.snapshot()
+
+    def undo() -> None:
+        REGISTRY.restore(variants)
+        _instructions.restore(instructions)
+
+    return undo
 
 
 # --- plug-ins -----------------------------------------------------------------------------------
@@ -178,13 +195,13 @@ def load_plugins() -> None:
         key = f"{point.name} = {point.value}"
         if key in _loaded:
             continue
-        state = REGISTRY.snapshot()
+        undo = _kept()
         try:
             hook = point.load()
             if callable(hook):
                 hook()
         except (Exception, SystemExit) as error:
-            REGISTRY.restore(state)
+            undo()
             distribution = point.dist.name if point.dist else "an unknown distribution"
             raise PluginError(
                 f"plug-in {point.name!r} ({point.value}) of {distribution} does not load: "

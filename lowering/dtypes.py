@@ -87,8 +87,17 @@ def dtype(name: Any) -> DType:
     text = name if isinstance(name, str) else getattr(name, "name", None) or getattr(name, "__name__", None)
     text = "uint1" if text in ("bool", "bool_") else text
     if not isinstance(text, str) or text not in DTYPES:
-        raise LayoutError("dtype", f"unknown element type {name!r}", nearest(str(text), list(DTYPES)))
+        raise LayoutError("dtype", f"unknown element type {name!r}", _nearest(str(text)))
     return DTYPES[text]
+
+
+def _nearest(text: str) -> str:
+    """The remedy for an unknown name: PTX's names and beginnings of ours are surer than resemblance."""
+    by_ptx = {d.ptx: d.name for d in DTYPES.values()}
+    if text.lower() in by_ptx:
+        return f"did you mean {by_ptx[text.lower()]!r}? PTX's name for it is {text.lower()}"
+    longer = [name for name in DTYPES if text and name.startswith(text.lower())]
+    return f"did you mean {longer[0]!r}?" if len(longer) == 1 else nearest(text, list(DTYPES))
 
 
 @cache

@@ -16,7 +16,6 @@ from tilelayout.explore import explore as explore_layout
 
 from . import fragments, matrix_fragments
 from .display import operands_of
-from .isa import MmaInstruction
 from .isa.ldmatrix import LDMATRIX
 from .isa.mma import DENSE
 from .isa.sparse import MMA_SP
@@ -112,14 +111,15 @@ def explore(
     shape: Any = None,
     *,
     path: str | os.PathLike[str] | None = None,
-    role: str = "D",
+    role: str | None = None,
     presets: Iterable[Preset] | None = None,
     **options: Any,
 ) -> Explorer:
     """The explorer of a layout, tile or region, or of one operand of an instruction, a gemm call or what it became.
 
     Shape and element width of a tile or an operand are filled in (6-bit elements take a byte); `role` chooses the
-    operand, and the others are among the presets.  Other options are those of `tilelayout.explore.explore`.
+    operand (by default D, or the first where there is none), and the others are among the presets.  Other options are
+    those of `tilelayout.explore.explore`.
     Errors: LayoutError for a role that is none, and those of `tilelayout.explore.explore`.
 
     >>> from lowering.isa import MMA_INSTRUCTIONS
@@ -136,13 +136,15 @@ def explore(
         given = {"bits": _width(tile.element.bits), "title": str(region), **options}
         extents = region.extents if shape is None else shape
         return explore_layout(layout, extents, path=path, presets=presets, **given)
-    operands, _, title = operands_of(value)
+    held = operands_of(value)
+    operands = held.drawn
+    role = role or ("D" if "D" in operands else next(iter(operands)))
     if role not in operands:
         raise LayoutError("explore", f"role must be {', '.join(operands)}, got {role!r}")
-    name = value.name if isinstance(value, MmaInstruction) else "this call"
+    name = getattr(value, "name", "this call")
     own = [preset(f"operands of {name}", r, x, dims, _width(bits)) for r, (x, dims, bits) in operands.items()]
     layout, extents, bits = operands[role]
-    given = {"bits": _width(bits), "title": f"{role} of {title}", **options}
+    given = {"bits": _width(bits), "title": f"{role} of {held.title}", **options}
     everything = (*own, *(offered() if presets is None else presets))
     return explore_layout(layout, extents if shape is None else shape, path=path, presets=everything, **given)
 

@@ -210,9 +210,11 @@ def partition(
 
     Warp ``i * warps[1] + j`` on `axis` holds block (i, j) of D, of M / warps[0] rows and N / warps[1] columns, tiled
     row-major by the instruction, block row i of A whole, and block column j of B whole.  So A has a replica over the
-    warps of a row, B over those of a column.  `transpose_a` gives A as (K, M), `transpose_b` B as (N, K).
+    warps of a row, B over those of a column.  `transpose_a` gives A as (K, M), `transpose_b` B as (N, K).  Warpgroup
+    scope has its warps on ``axis="wid_in_wg"``, the others on "warpid".
 
-    Errors: LayoutError for extents that the tiles of all warps don't divide, with the multiples; for quadpairs.
+    Errors: LayoutError for extents that the tiles of all warps don't divide, with the multiples; for quadpairs, and for
+    what is no record of a dense product; for a flag that is no bool.
 
     >>> from lowering.isa import MMA_INSTRUCTIONS
     >>> found = partition(MMA_INSTRUCTIONS[0], 64, 16, 16, warps=(4, 1))
@@ -222,6 +224,15 @@ def partition(
     S[(2, 4, 2, 2, 8) : (2, 1 @ laneid, 1, 4, 4 @ laneid)] + R[4 : 1 @ warpid]
     """
     i = instruction
+    if not isinstance(i, MmaInstruction):
+        what = getattr(i, "name", None) or repr(i)
+        remedy = "name one by lowering.isa.catalogue.named(...), or take one from lowering.isa.DENSE"
+        raise LayoutError(
+            "partition", f"instruction must be an MmaInstruction, got {type(i).__name__} {what}", remedy
+        )
+    for flag, value in (("transpose_a", transpose_a), ("transpose_b", transpose_b)):
+        if not isinstance(value, bool):
+            raise LayoutError("partition", f"{flag} must be True or False, got {value!r}")
     rows, columns = _pair(warps, "partition")
     sizes = dict(zip("MNK", as_shape((M, N, K), "partition"), strict=True))
     steps = {"M": i.m * rows, "N": i.n * columns, "K": i.k}

@@ -73,3 +73,44 @@ def gemm(
             raise LayoutError("gemm", f"{name} must be True or False, got {flag!r}")
     regions = [as_region(x, role) for x, role in ((D, "D"), (A, "A"), (B, "B"), (C, "C"))]
     return GemmCall(*regions, transpose_a, transpose_b, alpha, beta)
+
+
+@dataclass(frozen=True)
+class CopyCall(Displayed):
+    """``dst = src``, element by element in logical order, not lowered yet."""
+
+    primitive: ClassVar[str] = "copy"
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
+
+    dst: TileRegion
+    src: TileRegion
+
+    def operands(self) -> Iterator[tuple[str, TileRegion]]:
+        """(role, region) in the order dst, src."""
+        yield from (("dst", self.dst), ("src", self.src))
+
+    @property
+    def tiles(self) -> dict[str, Tile]:
+        """Role -> tile."""
+        return {role: region.tile for role, region in self.operands()}
+
+    def __str__(self) -> str:
+        return f"{self.dst} ({self.dst.tile.scope}) = {self.src} ({self.src.tile.scope})"
+
+
+def copy(dst: Tile | TileRegion, src: Tile | TileRegion) -> CopyCall:
+    """Record ``dst = src`` on tiles (or regions of tiles) for `lower`.
+
+    Both have the same extents, dimensions of extent 1 aside, and the same type: a copy converts nothing.  After it
+    every place that dst's layout names for an element holds that element of src.
+
+    Errors: LayoutError for an operand that is no tile; all else is judged by `lower`.
+
+    >>> from tilelayout import S, TileLayout, laneid
+    >>> rows = Tile("rows", (32, 8), "float16", TileLayout(S[32, 8]), "shared")
+    >>> held = Tile("held", (32, 8), "float16", TileLayout(S[(32, 8) : (1 @ laneid, 1)]))
+    >>> print(copy(held, rows[0:32]))
+    held (local) = rows (shared)
+    """
+    return CopyCall(as_region(dst, "dst", "copy"), as_region(src, "src", "copy"))

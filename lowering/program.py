@@ -16,179 +16,30 @@ from tilelayout import LayoutError
 from tilelayout.expr import Index, Var, render
 
 from .dtypes import dtype
-from .isa.record import Instruction
-
-
-@dataclass(frozen=True)
-class Registers:
-    """A group of registers of every lane, cut into containers of one element each, low bits first.
-
-    Attributes:
-        name: base name in every text, e.g. "a_words".
-        role: the operand that lives there, "A", "B", "C" or "D".
-        dtype: type of the elements.
-        count: registers per lane.
-        kind: register class, "f32", "f64" or "b32".  An f64 register is 64 bits wide, the others 32.
-        container: bits that each element takes; the width of its type unless an instruction says otherwise (a byte for
-            the 6- and 4-bit types of ``kind::f8f6f4``).
-
-    Errors: LayoutError for a container that does not divide the register or does not hold the element.
-    """
-
-    name: str
-    role: str
-    dtype: str
-    count: int
-    kind: str
-    container: int = 0
-
-    def __post_init__(self) -> None:
-        width = dtype(self.dtype).bits
-        object.__setattr__(self, "container", self.container or width)
-        if self.container < width or self.bits % self.container:
-            raise LayoutError(
-                f"registers {self.name}",
-                f"{self.container} bits for each {self.dtype} do not cut a register of {self.bits}",
-            )
-
-    @property
-    def bits(self) -> int:
-        """Of one register."""
-        return 64 if self.kind == "f64" else 32
-
-    @property
-    def per_register(self) -> int:
-        """Elements that share a register."""
-        return self.bits // self.container
-
-    @property
-    def words(self) -> int:
-        """32-bit registers that the whole group takes of a lane."""
-        return self.count * (self.bits // 32)
-
-    @property
-    def slots(self) -> int:
-        """Elements that a lane holds."""
-        return self.count * self.per_register
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """A row-major tensor in global memory, a parameter of a kernel.
-
-    Attributes:
-        name, role, dtype, shape: of the tensor.
-        container: bits that each element takes, as in `Registers`.  Elements of less than a byte are packed, the one
-            with the lower index in the lower bits; 6- and 4-bit types with a byte each sit in it as in a register.
-
-    Errors: LayoutError for a container that is neither bytes nor a part of one, and for packed rows that are no whole
-    bytes.
-    """
-
-    name: str
-    role: str
-    dtype: str
-    shape: tuple[int, ...]
-    container: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "container", self.container or dtype(self.dtype).bits)
-        if self.container % 8 and 8 % self.container:
-            raise LayoutError(
-                f"buffer {self.name}", f"{self.container} bits for each {self.dtype} do not cut bytes"
-            )
-        if self.shape and self.shape[-1] * self.container % 8:
-            raise LayoutError(
-                f"buffer {self.name}",
-                f"a row of {self.shape[-1]} {self.dtype} is no whole number of bytes, {self.per_unit} of them are one",
-                "pad the rows",
-            )
-
-    @property
-    def per_unit(self) -> int:
-        """Elements in what memory is addressed by: 1, or those that share a byte."""
-        return max(1, 8 // self.container)
-
-    @property
-    def unit_bytes(self) -> int:
-        """Bytes of what memory is addressed by: an element, or the byte that several share."""
-        return max(1, self.container // 8)
-
-
-@dataclass(frozen=True)
-class Slot:
-    """Register number `index` of a group; the index may use loop variables."""
-
-    registers: Registers
-    index: Index
-
-
-@dataclass(frozen=True)
-class Address:
-    """The element of a buffer at a logical coordinate, in terms of `lane` and `warp`."""
-
-    buffer: Buffer
-    coordinate: tuple[Index, ...]
-
-    @property
-    def element(self) -> Index:
-        """Row-major offset in elements."""
-        flat: Index = 0
-        for x, n in zip(self.coordinate, self.buffer.shape, strict=True):
-            flat = flat * n + x
-        return flat
-
-    @property
-    def unit(self) -> Index:
-        """`element` in what memory is addressed by: elements, or bytes where several share one."""
-        per = self.buffer.per_unit
-        return self.element // per if per > 1 else self.element
-
-    @property
-    def bit(self) -> Index:
-        """The element's lowest bit in its unit; 0 unless several share a byte."""
-        per = self.buffer.per_unit
-        return self.element % per * self.buffer.container if per > 1 else 0
-
-
-@dataclass(frozen=True)
-class View:
-    """An array view of a register group, in element slots: ``slot = offset + sum(index * stride)``."""
-
-    registers: Registers
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-
-    def slot(self, *index: Index) -> Index:
-        """The element slot of an index (which may use loop variables)."""
-        total: Index = self.offset
-        for x, n, s in zip(index, self.shape, self.strides, strict=True):
-            if n > 1:
-                total = total + x * s
-        return total
-
-    def word(self, *index: Index) -> Index:
-        """The number of the register that holds the element at `index`."""
-        return self.slot(*index) // self.registers.per_register
-
-    def slots(self) -> list[int]:
-        """Every slot, in row-major order of the index."""
-        out = [self.offset]
-        for n, s in zip(self.shape, self.strides, strict=True):
-            out = [x + i * s for x in out for i in range(n)]
-        return out
-
+from .isa.record import SPACES, Instruction
+from .storage import Address, Buffer, Registers, Slot, View
 
 Argument = tuple[Slot, ...] | Address
 
 
 @dataclass(frozen=True)
 class Instr:
-    """One instruction with its arguments, in the order of the record's operands."""
+    """One instruction with its arguments, in the order of the record's operands.
+
+    Errors: LayoutError for an address in another memory than the operand's.
+    """
 
     instruction: Instruction
     arguments: tuple[Argument, ...]
+
+    def __post_init__(self) -> None:
+        for operand, argument in zip(self.instruction.operands, self.arguments, strict=False):
+            if isinstance(argument, Address) and argument.buffer.space != SPACES.get(operand.kind):
+                raise LayoutError(
+                    self.instruction.name,
+                    f"operand {operand.name} is of kind {operand.kind}, {argument.buffer.name} lies in "
+                    f"{argument.buffer.space} memory",
+                )
 
 
 @dataclass(frozen=True)
@@ -256,6 +107,19 @@ class Program:
     def instructions(self) -> tuple[Instruction, ...]:
         """The distinct instructions, in order of first use."""
         return tuple({i.name: i for i in _instructions(self.body)}.values())
+
+    @cached_property
+    def loaded(self) -> frozenset[str]:
+        """The roles of the buffers that are read."""
+        return frozenset(
+            [
+                a.buffer.role
+                for step in self.steps
+                if not step.instruction.stores
+                for a in step.arguments
+                if isinstance(a, Address)
+            ]
+        )
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -380,7 +244,8 @@ def program_text(program: Program) -> str:
     """The unrolled nest, one instruction a line."""
     lines = [f"program {program.name}: {program.warps} warp{'s' * (program.warps > 1)}"]
     for b in program.buffers:
-        lines.append(f"  buffer {b.name}: {b.dtype}{list(b.shape)} row-major in global memory")
+        aligned = f", aligned to {b.alignment} bytes" if b.alignment else ""
+        lines.append(f"  buffer {b.name}: {b.dtype}{list(b.shape)} row-major in {b.space} memory{aligned}")
     for r in program.registers:
         use = "in" if r in program.inputs else "out" if r in program.outputs else "scratch"
         use = "in, out" if r in program.inputs and r in program.outputs else use
@@ -397,7 +262,14 @@ def step_text(step: Step) -> str:
     for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
         if isinstance(argument, Address):
             inside = ", ".join(render(x, "python") for x in argument.coordinate)
-            names[operand.name] = [f"{argument.buffer.name}({inside})"]
+            bit = [f"bit {render(argument.bit, 'python')}"] if argument.buffer.per_unit > 1 else []
+            names[operand.name] = [f"{argument.buffer.name}({inside})", *bit]
         else:
             names[operand.name] = [f"{r.name}[{i}]" for r, i in argument]
     return step.instruction.text(names)
+
+
+__all__ = [
+    "Address", "Buffer", "Comment", "For", "Instr", "Program", "Registers", "Slot", "Statement", "Step", "View",
+    "compiled", "program_text", "step_text", "walk",
+]  # fmt: skip

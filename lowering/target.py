@@ -17,7 +17,8 @@ class Target:
 
     Attributes:
         sm: compute capability as major * 10 + minor.
-        specific: "a" for code that uses the architecture's own instructions (and runs on it alone), else "".
+        specific: "a" for code that uses the architecture's own instructions (and runs on it alone), "f" for code that
+            uses those of its family (and runs on the family from this architecture on), else "".
         ptx: the first PTX ISA version that has this target, as (major, minor).  Source: the PTX ISA's
             release notes, table of targets.
     """
@@ -45,17 +46,25 @@ TARGETS = {
         Target(80, "", (7, 0)),
         Target(86, "", (7, 1)),
         Target(87, "", (7, 4)),
+        Target(88, "", (9, 0)),
         Target(89, "", (7, 8)),
         Target(90, "", (7, 8)),
         Target(90, "a", (8, 0)),
         Target(100, "", (8, 6)),
         Target(100, "a", (8, 6)),
+        Target(100, "f", (8, 8)),
         Target(103, "", (8, 8)),
         Target(103, "a", (8, 8)),
+        Target(103, "f", (8, 8)),
+        Target(110, "", (9, 0)),
+        Target(110, "a", (9, 0)),
+        Target(110, "f", (9, 0)),
         Target(120, "", (8, 7)),
         Target(120, "a", (8, 7)),
+        Target(120, "f", (8, 8)),
         Target(121, "", (8, 8)),
         Target(121, "a", (8, 8)),
+        Target(121, "f", (8, 8)),
     )
 }
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from tilelayout import LayoutError, TileLayout
+from tilelayout import LayoutError, SwizzledLayout, TileLayout
 from tilelayout.display import Displayed
 from tilelayout.parts import as_extent, as_integer, as_shape, product
 
@@ -17,6 +17,13 @@ from .dtypes import DType, dtype
 from .registers import RegisterView, local_view
 
 SCOPES = ("local", "shared", "global", "tensor")
+
+MEMORY = ("shared", "global")
+"""Scopes whose elements have byte addresses: a layout's `m` times the element's size, from the tile's first byte on."""
+
+DEFAULT_ALIGNMENT = 16
+MAX_ALIGNMENT = 1024
+"""Bytes: of the widest access of a lane and of a row of ldmatrix, and of the period of the widest hardware swizzle."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +36,10 @@ class Tile(Displayed):
         name: an identifier; names the registers in what is emitted.
         shape: the extents of the logical dimensions.
         dtype: a name ("float16"), a numpy dtype or scalar type.
-        layout: where each element lives; its size must be the shape's.
+        layout: where each element lives; its size must be the shape's.  A swizzled layout only in shared memory.
         scope: "local" (registers of the lanes), "shared", "global" or "tensor" (tensor memory).
+        alignment: bytes that the address of position 0 is a multiple of, in shared or global memory: a power of two.
+            0 stands for 16, or for the period of a swizzle where that is more (up to 1024).
 
     Errors: LayoutError naming the argument that is wrong.
     """
@@ -38,8 +47,9 @@ class Tile(Displayed):
     name: str
     shape: tuple[Any, ...]
     dtype: str
-    layout: TileLayout
+    layout: Any  # a TileLayout; in shared memory also a SwizzledLayout
     scope: str = "local"
+    alignment: int = 0
     _painter: ClassVar[str] = "lowering.display"
     _explorer: ClassVar[str] = "lowering.explore"
 
@@ -48,7 +58,7 @@ class Tile(Displayed):
             raise LayoutError("Tile", f"name {self.name!r} is not an identifier")
         object.__setattr__(self, "shape", as_shape(self.shape, f"Tile {self.name}"))
         object.__setattr__(self, "dtype", dtype(self.dtype).name)
-        if not isinstance(self.layout, TileLayout):
+        if not isinstance(self.layout, TileLayout | SwizzledLayout):
             raise LayoutError(
                 f"Tile {self.name}", f"layout must be a TileLayout, got {type(self.layout).__name__}"
             )
@@ -56,6 +66,13 @@ class Tile(Displayed):
             raise LayoutError(
                 f"Tile {self.name}", f"unknown scope {self.scope!r}", f"one of {', '.join(SCOPES)}"
             )
+        if isinstance(self.layout, SwizzledLayout) and self.scope != "shared":
+            raise LayoutError(
+                f"Tile {self.name}",
+                f"layout {self.layout} is swizzled, in {self.scope} scope",
+                "only tiles in shared scope are swizzled",
+            )
+        object.__setattr__(self, "alignment", _alignment(self))
         size, have = product(self.shape), self.layout.size()
         if size != have:
             raise LayoutError(
@@ -129,13 +146,33 @@ class TileRegion(Displayed):
         )
 
 
-def as_region(x: Any, role: str) -> TileRegion:
+def as_region(x: Any, role: str, operation: str = "gemm") -> TileRegion:
     """A tile or a region, as a region; LayoutError naming the operand's role otherwise."""
     if isinstance(x, Tile):
         return x.full
     if isinstance(x, TileRegion):
         return x
-    raise LayoutError("gemm", f"operand {role} must be a Tile or a region of one, got {type(x).__name__}")
+    raise LayoutError(operation, f"operand {role} must be a Tile or a region of one, got {type(x).__name__}")
+
+
+def _alignment(tile: Tile) -> int:
+    """The tile's alignment in bytes, checked; 0 where elements have no byte addresses."""
+    what, given = f"Tile {tile.name}", as_integer(tile.alignment, f"Tile {tile.name}", "alignment")
+    if type(given) is not int or given < 0 or given & (given - 1):
+        raise LayoutError(what, f"alignment {given} is no power of two")
+    if tile.scope not in MEMORY:
+        if given:
+            raise LayoutError(what, f"alignment {given} in {tile.scope} scope", "only memory is aligned")
+        return 0
+    size = max(1, tile.element.bits // 8)
+    size = 1 << (size - 1).bit_length()
+    if given and given < size:
+        raise LayoutError(what, f"alignment {given} is less than the {size} bytes of a {tile.dtype}")
+    if given:
+        return given
+    swizzle = tile.layout.swizzle if isinstance(tile.layout, SwizzledLayout) else None
+    period = 0 if swizzle is None else (tile.element.bits << swizzle.width) // 8
+    return max(DEFAULT_ALIGNMENT, min(period, MAX_ALIGNMENT))
 
 
 def _bounds(name: str, shape: tuple[Any, ...], item: Any) -> tuple[tuple[Any, Any], ...]:

@@ -22,7 +22,7 @@ from ..program import Address, Buffer, Comment, Instr, Program, Registers, Slot,
 from .address import index_bits, packing
 from .names import Names, comment_line
 
-_KEYWORDS = """
+KEYWORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t
     class compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield
     decltype default delete do double dynamic_cast else enum explicit export extern false float for friend
@@ -33,15 +33,15 @@ _KEYWORDS = """
     lane warp
 """.split()
 
-_REGISTER_TYPE = {"f32": "float", "f64": "double", "b32": "unsigned"}
-_CONSTRAINT = {"f32": "f", "f64": "d", "b32": "r"}
+REGISTER_TYPE = {"f32": "float", "f64": "double", "b32": "unsigned"}
+CONSTRAINT = {"f32": "f", "f64": "d", "b32": "r"}
 _FLOATS = {"float32": "float", "float64": "double"}
 _UNITS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned"}  # by bytes; wider elements are doubles
-_COORDINATES = {"lane": "threadIdx.x & 31", "warp": "threadIdx.x >> 5"}
+COORDINATES = {"lane": "threadIdx.x & 31", "warp": "threadIdx.x >> 5"}
 
 # What C++ says by itself; every other instruction gets a helper.
 _NOTHING = {"f32": "0.0f", "f64": "0.0", "b32": "0u"}
-_PLAIN = {
+PLAIN = {
     **{ZERO[kind].name: f"{{d}} = {nothing};" for kind, nothing in _NOTHING.items()},  # type: ignore[index]
     **{copy.name: "{d} = {a};" for copy in COPY.values()},
 }
@@ -63,7 +63,7 @@ def cuda_source(kernel: Kernel) -> str:
     return _Source(kernel).text()
 
 
-def _no_macro(name: str) -> str:
+def no_macro(name: str) -> str:
     """A tensor's name, out of the way of what compilers define: capitals (``NULL``) and leading underscores."""
     return name if re.fullmatch(r"[A-Z]|[A-Z]*[a-z]\w*", name, re.ASCII) else f"tensor_{name}"
 
@@ -73,16 +73,16 @@ class _Source:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.core = kernel, kernel.core
-        self.shared = Names(_KEYWORDS)
+        self.shared = Names(KEYWORDS)
         self.helpers: dict[str, str] = {
             i.name: self.shared.one("ptx_" + re.sub(r"\W+", "_", i.mnemonic))
             for i in self.core.instructions
-            if i.name not in _PLAIN
+            if i.name not in PLAIN
         }
         self.function = self.shared.one(self.core.name)
         self.entry = self.shared.one(kernel.name)
         self.arrays: dict[Registers, str] = {r: self.shared.one(r.name) for r in self.core.registers}
-        self.pointers: dict[Buffer, str] = {b: self.shared.one(_no_macro(b.name)) for b in kernel.buffers}
+        self.pointers: dict[Buffer, str] = {b: self.shared.one(no_macro(b.name)) for b in kernel.buffers}
 
     def text(self) -> str:
         functions = [self.device_function(), self.global_function()]
@@ -103,10 +103,10 @@ class _Source:
             else:
                 lines.append(self.statement(statement))
         head = f"__device__ __forceinline__ void {self.function}("
-        return _function(head, parameters, lines)
+        return function(head, parameters, lines)
 
     def declaration(self, r: Registers) -> str:
-        return f"{_REGISTER_TYPE[r.kind]} {self.arrays[r]}[{r.count}]"
+        return f"{REGISTER_TYPE[r.kind]} {self.arrays[r]}[{r.count}]"
 
     def statement(self, step: Step) -> str:
         registers: dict[str, list[str]] = {}
@@ -116,7 +116,7 @@ class _Source:
                     f"{self.core.name}: {step.instruction.name} is a memory access in a register program"
                 )
             registers[operand.name] = [f"{self.arrays[r]}[{i}]" for r, i in argument]
-        plain = _PLAIN.get(step.instruction.name)
+        plain = PLAIN.get(step.instruction.name)
         if plain is not None:
             return plain.format_map({name: texts[0] for name, texts in registers.items()})
         arguments = ", ".join([text for texts in registers.values() for text in texts])
@@ -127,8 +127,7 @@ class _Source:
     def global_function(self) -> str:
         stored = {a.buffer for i in self.kernel.stores for a in i.arguments if isinstance(a, Address)}
         parameters = [
-            f"{'' if b in stored else 'const '}{_element_type(b)} *{name}"
-            for b, name in self.pointers.items()
+            f"{'' if b in stored else 'const '}{element_type(b)} *{name}" for b, name in self.pointers.items()
         ]
         notes = [
             f"// {name}: {b.dtype}{list(b.shape)}, row-major{packing(b)}" for b, name in self.pointers.items()
@@ -140,7 +139,7 @@ class _Source:
         declarations = [*self.coordinates(), *[f"{self.declaration(r)};" for r in passed]]
         lines = [*declarations, "", *loads, "", call, "", *stores]
         head = f'extern "C" __global__ __launch_bounds__({self.kernel.threads}) void {self.entry}('
-        return "\n".join([*notes, _function(head, parameters, lines)])
+        return "\n".join([*notes, function(head, parameters, lines)])
 
     def coordinates(self) -> list[str]:
         """Declarations of the coordinates that are used, wide enough for every index."""
@@ -153,15 +152,15 @@ class _Source:
         # C computes in the type of the variables.
         kind = "long long" if any(index_bits(a) == 64 for a in addresses) else "int"
         used = {v.name for a in addresses for v in variables(a.element)}  # of its unit and bit too
-        if not used <= _COORDINATES.keys():
+        if not used <= COORDINATES.keys():
             raise LayoutError(
                 f"cuda_source {self.kernel.name}",
-                f"an address uses {', '.join(sorted(used - _COORDINATES.keys()))}",
-                f"a kernel has {' and '.join(_COORDINATES)}",
+                f"an address uses {', '.join(sorted(used - COORDINATES.keys()))}",
+                f"a kernel has {' and '.join(COORDINATES)}",
             )
         warps = self.core.warps
-        again = f"({_COORDINATES['warp']}) % {warps}" if self.kernel.threads > LANES * warps else None
-        places = {**_COORDINATES, **({"warp": again} if again else {})}
+        again = f"({COORDINATES['warp']}) % {warps}" if self.kernel.threads > LANES * warps else None
+        places = {**COORDINATES, **({"warp": again} if again else {})}
         return [f"const {kind} {v} = {value};" for v, value in places.items() if v in used]
 
     def load(self, i: Instr) -> str:
@@ -204,16 +203,14 @@ class _Source:
         element = f"(unsigned){self.element(place)}"
         if not isinstance(place, Address) or place.buffer.per_unit == 1:
             return element
-        return f"({element} >> {_sum(render(place.bit, 'c'))} & {(1 << width) - 1}u)"
+        return f"({element} >> {in_sum(render(place.bit, 'c'))} & {(1 << width) - 1}u)"
 
     def word(self, place: object, kind: str, qualifier: str) -> str:
         """The bits of a register at an address as an lvalue of its type."""
         buffer, index = self.place(place)
-        if _element_type(buffer) == _REGISTER_TYPE[kind]:
+        if element_type(buffer) == REGISTER_TYPE[kind]:
             return f"{self.pointers[buffer]}[{index}]"
-        return (
-            f"*reinterpret_cast<{qualifier}{_REGISTER_TYPE[kind]} *>({self.pointers[buffer]} + {_sum(index)})"
-        )
+        return f"*reinterpret_cast<{qualifier}{REGISTER_TYPE[kind]} *>({self.pointers[buffer]} + {in_sum(index)})"
 
     def place(self, place: object) -> tuple[Buffer, str]:
         if not isinstance(place, Address):
@@ -221,11 +218,11 @@ class _Source:
         return place.buffer, render(place.unit, "c")
 
 
-def _sum(index: str) -> str:
+def in_sum(index: str) -> str:
     return index if index.isalnum() else f"({index})"
 
 
-def _element_type(buffer: Buffer) -> str:
+def element_type(buffer: Buffer) -> str:
     return _FLOATS.get(buffer.dtype) or _UNITS[buffer.unit_bytes]
 
 
@@ -240,9 +237,10 @@ def _written(program: Program) -> set[Registers]:
     }
 
 
-def _function(head: str, parameters: list[str], lines: list[str]) -> str:
+def function(head: str, parameters: list[str], lines: list[str]) -> str:
     body = "\n".join([f"    {line}".rstrip() for line in lines])
-    return f"{head}\n    {f',{chr(10)}    '.join(parameters)})\n{{\n{body}\n}}"
+    inside = f"\n    {f',{chr(10)}    '.join(parameters)}" if parameters else ""
+    return f"{head}{inside})\n{{\n{body}\n}}"
 
 
 def _helper(instruction: Instruction, name: str) -> str:
@@ -256,10 +254,10 @@ def _helper(instruction: Instruction, name: str) -> str:
         first = sum(map(len, places.values()))
         places[operand.name] = [f"%{first + i}" for i in range(operand.count)]
         sign = {"update": "+", "write": "=", "read": ""}[operand.access]
-        constraints[operand.writes] += [f'"{sign}{_CONSTRAINT[operand.kind]}"({n})' for n in names]
+        constraints[operand.writes] += [f'"{sign}{CONSTRAINT[operand.kind]}"({n})' for n in names]
     for operand in instruction.operands:
         reference = "&" if operand.writes else ""
-        kind = _REGISTER_TYPE[operand.kind]
+        kind = REGISTER_TYPE[operand.kind]
         parameters.append(
             ", ".join([f"{kind} {reference}{operand.name.lower()}{i}" for i in range(operand.count)])
         )
@@ -272,4 +270,4 @@ def _helper(instruction: Instruction, name: str) -> str:
         f"    : {', '.join(constraints[True])}",
         f"    : {', '.join(constraints[False])});",
     ]
-    return _function(f"__device__ __forceinline__ void {name}(", parameters, lines)
+    return function(f"__device__ __forceinline__ void {name}(", parameters, lines)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilelayout import LayoutError
 from tilelayout.expr import Index
 
 from ..isa.operand_map import LANES
@@ -16,6 +17,7 @@ from ..program import Address, Buffer, Comment, Program, Registers, Step, walk
 from ..target import Target
 from .address import IndexCode, byte_offset, packing, split_constant
 from .names import Names, comment_line
+from .shared_memory import SharedMemory
 
 # What PTX reads by itself behind a %: a register of such a name would hide it, or be refused.
 _SPECIAL = """
@@ -56,11 +58,12 @@ def ptx_module(program: Program, target: Target, threads: int | None = None) -> 
 
     The entry takes a 64-bit address of global memory for each buffer, in order, and is launched with one CTA
     of `threads`: ``32 * program.warps`` by default, and where there are more, warp w is the program's
-    ``w % program.warps``.
+    ``w % program.warps``.  Shared buffers lie in shared memory that is declared here or, where that is too small for
+    them, in dynamic shared memory, of which the launch must give `shared_memory.SharedMemory(...).dynamic` bytes.
 
     Errors: TargetError for an instruction that the target does not have.  ValueError for a program that
     starts from or ends in registers.  LayoutError for addresses that 64 bits do not hold or that name unknown
-    variables.
+    variables, and more threads than the program's warps where these share memory.
     """
     for instruction in program.instructions:
         check_target(instruction, target)
@@ -70,16 +73,24 @@ def ptx_module(program: Program, target: Target, threads: int | None = None) -> 
             f"program {program.name} passes registers ({names}): a module's entry passes buffers alone; "
             "lowering.kernels.stage makes such a program"
         )
-    return _Module(program, target, threads or LANES * program.warps).text()
+    own = LANES * program.warps
+    if threads is not None and threads != own and any(b.space == "shared" for b in program.buffers):
+        raise LayoutError(
+            "ptx_module", f"the warps of {program.name} share memory: it takes {own} threads, got {threads}"
+        )
+    return _Module(program, target, threads or own).text()
 
 
 @dataclass(frozen=True)
 class _Base:
-    """The registers of a buffer: of its address, and the base name of addresses within it."""
+    """A buffer: its parameter or its array in shared memory, the register of its address, the base name of addresses
+    within it, and their width in bits.
+    """
 
-    parameter: str
+    symbol: str
     register: str
     within: str
+    bits: int
 
 
 class _Module:
@@ -101,9 +112,12 @@ class _Module:
                 parameters.one(f"{self.entry}_{b.name}"),
                 f"%{names.one(b.name)}",
                 f"%{names.family(f'{b.name}_at')}",
+                64 if b.space == "global" else 32,
             )
             for b in program.buffers
         }
+        self.shared = SharedMemory.of(program)
+        self.dynamic = parameters.one("dynamic_shared")
         self.lines: list[str] = []
         self.code = IndexCode(self.lines, self.coordinates, temporaries)
         self.temporaries = temporaries
@@ -117,10 +131,11 @@ class _Module:
             else:
                 self.lines.append(self.statement(statement))
         major, minor = ptx_version(self.program, self.target)
-        last = len(self.program.buffers) - 1
+        passed = [(b, base) for b, base in self.bases.items() if b.space == "global"]
         parameters = [
-            f"    .param .u64 {base.parameter}{',' * (i < last)}  // {b.dtype}{list(b.shape)}, row-major{packing(b)}"
-            for i, (b, base) in enumerate(self.bases.items())
+            f"    .param .u64 {base.symbol}{',' * (i + 1 < len(passed))}  // {b.dtype}{list(b.shape)}, "
+            f"row-major{packing(b)}"
+            for i, (b, base) in enumerate(passed)
         ]
         body = [*self.declarations(), "", *self.prologue(), "", *self.lines, "ret;"]
         return "\n".join(
@@ -128,6 +143,7 @@ class _Module:
                 f".version {major}.{minor}",
                 f".target {self.target}",
                 ".address_size 64",
+                *self.dynamic_array(),
                 "",
                 f".visible .entry {self.entry}(",
                 *parameters,
@@ -140,14 +156,27 @@ class _Module:
             ]
         )
 
+    def dynamic_array(self) -> list[str]:
+        """The array that the launch gives, if there is one; it begins where the most aligned buffer may."""
+        if not self.shared.dynamic:
+            return []
+        alignment = max(b.alignment for b in self.shared.offsets)
+        note = f"// {self.shared.dynamic} bytes"
+        return ["", f".extern .shared .align {alignment} .b8 {self.dynamic}[];  {note}"]
+
     def declarations(self) -> list[str]:
-        """The registers, in groups: the program's, addresses, coordinates, temporaries."""
+        """The registers, in groups: the program's, addresses, coordinates, temporaries; arrays in shared memory."""
         out = [
+            f".shared .align {b.alignment} .b8 {base.symbol}[{b.bytes}];  // {b.dtype}[{b.elements}]{packing(b)}"
+            for b, base in self.bases.items()
+            if b.space == "shared" and not self.shared.dynamic
+        ]
+        out += [
             f".reg .{r.kind} {name}<{r.count}>;  // {r.role}: {r.dtype}" for r, name in self.groups.items()
         ]
         for buffer, base in self.bases.items():
             count = len(self.places[buffer])
-            out.append(f".reg .b64 {base.register}{f', {base.within}<{count}>' if count else ''};")
+            out.append(f".reg .b{base.bits} {base.register}{f', {base.within}<{count}>' if count else ''};")
         if self.code.variables:
             used = [name for variable, name in self.coordinates.items() if variable in self.code.variables]
             out.append(f".reg .b32 {', '.join([self.thread, *used])};")
@@ -170,9 +199,15 @@ class _Module:
             out.append(f"shr.u32 {warp}, {self.thread}, 5;")
             if self.threads > LANES * self.program.warps:
                 out.append(f"rem.u32 {warp}, {warp}, {self.program.warps};")
-        for base in self.bases.values():
-            out.append(f"ld.param.u64 {base.register}, [{base.parameter}];")
-            out.append(f"cvta.to.global.u64 {base.register}, {base.register};")
+        for buffer, base in self.bases.items():
+            if buffer.space == "global":
+                out.append(f"ld.param.u64 {base.register}, [{base.symbol}];")
+                out.append(f"cvta.to.global.u64 {base.register}, {base.register};")
+            elif self.shared.dynamic:
+                out.append(f"mov.u32 {base.register}, {self.dynamic};")
+                out.append(f"add.u32 {base.register}, {base.register}, {self.shared.offsets[buffer]};")
+            else:
+                out.append(f"mov.u32 {base.register}, {base.symbol};")
         return out
 
     def statement(self, step: Step) -> str:
@@ -201,8 +236,8 @@ class _Module:
         base, places = self.bases[buffer], self.places[buffer]
         if isinstance(offset, int) and offset == 0:
             return base.register
-        distance = self.code.value(offset, 64)  # computed in 32 bits where they hold it
+        distance = self.code.value(offset, base.bits)  # computed in 32 bits where they hold it
         if distance not in places:
             places[distance] = f"{base.within}{len(places)}"
-            self.lines.append(f"add.s64 {places[distance]}, {base.register}, {distance};")
+            self.lines.append(f"add.s{base.bits} {places[distance]}, {base.register}, {distance};")
         return places[distance]

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from tilelayout.axis import Axis
-from tilelayout.expr import evaluate
 
 from ..dtypes import dtype
 from ..errors import MachineError
+from ..isa.barrier import BAR_SYNC
 from ..isa.elements import pack, unpack
 from ..isa.numerics import check_numerics
 from ..isa.operand_map import LANES
-from ..isa.record import Place
 from ..program import Address, Buffer, Program, Registers, Step, step_text
 from ..tile import Tile
 from .arrays import as_operand, blank, from_bits, from_memory, round_to, to_bits, to_memory
+from .memory import Memory, collect_memory, fill_memory, resolve
 
 
 @dataclass
@@ -40,14 +40,6 @@ class File:
     def empty(cls, registers: Registers, warps: int) -> File:
         words = np.full((warps, LANES, registers.words), 0xFFFFFFFF, np.uint32)  # a NaN in most float types
         return cls(words, np.zeros((warps, LANES, registers.slots), bool))
-
-
-@dataclass
-class Memory:
-    """A buffer in global memory: elements, flat, and which of them hold a value; bytes where elements share them."""
-
-    data: Any
-    written: Any
 
 
 def run_program(
@@ -83,13 +75,12 @@ def _execute(
     numerics: str,
 ) -> None:
     values: dict[str, Any] = {"lanes": places["lane"].shape, "numerics": numerics}
-    stores = any(
-        not isinstance(a, Address) and o.reads
-        for o, a in zip(step.instruction.operands, step.arguments, strict=True)
-    )
+    if step.instruction == BAR_SYNC:
+        for buffer, store in memory.items():
+            store.barrier(buffer)
     for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
         if isinstance(argument, Address):
-            values[operand.name] = _place(number, step, argument, memory, places, stores)
+            values[operand.name] = resolve(number, step, operand, argument, memory, places)
         elif operand.reads:
             values[operand.name] = np.concatenate(
                 [_read(number, step, files[r], r, i) for r, i in argument], axis=-1
@@ -132,42 +123,6 @@ def _read(number: int, step: Step, file: File, r: Registers, i: int) -> Any:
             f"(element {element} of the register)"
         )
     return file.words[..., _words(r, i)]
-
-
-def _place(
-    number: int,
-    step: Step,
-    address: Address,
-    memory: Mapping[Buffer, Memory],
-    places: Mapping[str, Any],
-    stores: bool,
-) -> Place:
-    """Resolve an address for every lane, and check what it touches: a register's bytes, or one of several elements."""
-    store, buffer = memory[address.buffer], address.buffer
-    index, bit = (
-        np.broadcast_to(evaluate(x, places), places["lane"].shape) for x in (address.unit, address.bit)
-    )
-    addresses = sum(isinstance(a, Address) for a in step.arguments)
-    size = 4 * max(o.words for o in step.instruction.operands)
-    count = 1 if addresses > 1 else size // buffer.unit_bytes
-    unit = "bytes" if buffer.per_unit > 1 else "elements"
-    if index.min() < 0 or index.max() + count > store.data.size:
-        raise MachineError(
-            f"step {number}, {step_text(step)}: touches {unit} {index.min()} to {index.max() + count - 1} of "
-            f"{buffer.name}, which has {store.data.size}"
-        )
-    if (index % count).any() or (bit.any() and addresses == 1):
-        raise MachineError(
-            f"step {number}, {step_text(step)}: an address in {buffer.name} is no multiple of {size} bytes"
-        )
-    for i in range(count):
-        if stores:
-            store.written[index + i] = True
-        elif not store.written[index + i].all():
-            raise MachineError(
-                f"step {number}, {step_text(step)}: reads an element of {buffer.name} that holds nothing"
-            )
-    return Place(store.data, index, bit)
 
 
 # --- arrays in and out --------------------------------------------------------------------------
@@ -253,13 +208,32 @@ def run(
 
     A C that shares D's tile, and D's own earlier content, may be given; inputs stay as they were.
     """
+    return run_tiles(program, tiles, arrays, warp_axis, numerics)["D"]
+
+
+def run_tiles(
+    program: Program,
+    tiles: Mapping[str, Tile],
+    arrays: Mapping[str, Any],
+    warp_axis: Axis | None,
+    numerics: str = "exact",
+) -> dict[str, Any]:
+    """Arrays by role in; by role out: what the outputs' registers and the buffers hold at the end.
+
+    Elements go into registers and memory, and come out, through the layouts of the tiles.
+    """
     files: dict[Registers, File] = {}
     for r in program.inputs:
         files[r] = File.empty(r, program.warps)
         if r.role in arrays:
             fill(files[r], tiles[r.role], arrays[r.role], warp_axis)
-    run_program(program, files, numerics=numerics)
-    return collect(files[program.outputs[0]], tiles["D"], warp_axis)
+    memory = {b: Memory.empty(b) for b in program.buffers}
+    for b, store in memory.items():
+        if b.role in arrays:
+            fill_memory(store, b, tiles[b.role], arrays[b.role])
+    run_program(program, files, memory, numerics)
+    found = {r.role: collect(files[r], tiles[r.role], warp_axis) for r in program.outputs}
+    return found | {b.role: collect_memory(store, b, tiles[b.role]) for b, store in memory.items()}
 
 
 def run_kernel(program: Program, arrays: Mapping[str, Any], numerics: str = "exact") -> Any:
@@ -270,6 +244,7 @@ def run_kernel(program: Program, arrays: Mapping[str, Any], numerics: str = "exa
         array = np.asarray(arrays[b.role], element.numpy) if given else blank(b.shape, element)
         data = np.array(to_memory(array, element, b.container), order="C").ravel()
         memory[b] = Memory(data, np.full(data.size, given))
+        memory[b].barrier(b)
     run_program(program, {}, memory, numerics)
     out = next(b for b in program.buffers if b.role == "D")
     rows = (*out.shape[:-1], -1)
@@ -277,4 +252,4 @@ def run_kernel(program: Program, arrays: Mapping[str, Any], numerics: str = "exa
 
 
 __all__ = ["File", "Memory", "Placement", "as_operand", "collect", "fill", "placement", "round_to", "run", "run_kernel",
-           "run_program"]  # fmt: skip
+           "run_program", "run_tiles"]  # fmt: skip

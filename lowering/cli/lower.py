@@ -87,7 +87,8 @@ def lower(
         made = _partition(candidates, (m, n, k), grid, transpose_a, transpose_b, axis)
         call = _call(made, (m, n, k), float(beta), transpose_a, transpose_b)
         try:
-            lowered = _lowered(call, where, scope, 32 * count, variant)
+            wishes = {} if instruction is None else _wishes(made.instruction)
+            lowered = _lowered(call, where, scope, 32 * count, variant, wishes)
         except DispatchError as error:
             click.echo(str(error))
             return NO
@@ -129,6 +130,9 @@ def _candidates(
     c = None if accumulator is None else type_name(accumulator)
     found = find(a, a if b_dtype is None else type_name(b_dtype), c, target=target)
     plain = [r for r in found if not r.scale and r.rule == "warp" and not r.satfinite]
+    plain = [
+        r for r in plain if r.operation in ("", "and")
+    ]  # as `gemm` multiplies where nothing is asked for
     if not plain:
         raise click.UsageError(
             f"only {', '.join(r.name for r in found)} multiply these, none of which is lowered here"
@@ -184,7 +188,15 @@ def _call(
     return gemm(D, A, B, C, transpose_a=transpose_a, transpose_b=transpose_b, beta=beta)
 
 
-def _lowered(call: Any, target: str, scope: str, threads: int, variant: str | None) -> Lowered:
+def _wishes(record: MmaInstruction) -> dict[str, Any]:
+    """What an instruction that was asked for by name computes otherwise than others of its types, as ``config``."""
+    wishes: dict[str, Any] = {"satfinite": record.satfinite, "kind": record.kind}
+    return wishes | ({"operation": record.operation} if record.operation else {})
+
+
+def _lowered(
+    call: Any, target: str, scope: str, threads: int, variant: str | None, config: dict[str, Any]
+) -> Lowered:
     from ..api import lower as lower_call
     from ..api import registered
 
@@ -193,7 +205,7 @@ def _lowered(call: Any, target: str, scope: str, threads: int, variant: str | No
         raise click.BadParameter(
             f"there is no variant {variant!r}, {nearest(variant, known)}", param_hint="--variant"
         )
-    return lower_call(call, target=target, scope=scope, launch=threads, dispatch=variant)
+    return lower_call(call, target=target, scope=scope, launch=threads, dispatch=variant, config=config)
 
 
 def _report(lowered: Lowered, made: Partition) -> str:

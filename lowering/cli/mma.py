@@ -14,6 +14,7 @@ from .common import TARGET_HELP, refusals, target_name, type_name
 from .tables import FORMATS, written
 
 if TYPE_CHECKING:
+    from ..target import Target
     from .operands import Held, Operand
 
 FAMILIES = ("mma.sync", "mma.sp.sync", "ldmatrix", "stmatrix", "movmatrix", "wgmma")
@@ -104,7 +105,6 @@ def _list(
     family: str | None, a: str | None, b: str | None, d: str | None, target: str | None, form: str
 ) -> int:
     from ..isa import catalogue
-    from ..isa.record import gate_refusal
     from ..isa.wgmma import WGMMA_FRAGMENTS
     from ..target import TARGETS
 
@@ -121,7 +121,7 @@ def _list(
             one, one if b is None else type_name(b), d=None if d is None else type_name(d), target=where
         )
     if where is not None:
-        records = [r for r in records if not gate_refusal(r.sm, r.ptx, r.specific, TARGETS[where])]
+        records = [r for r in records if not _refusal(r, TARGETS[where])]
         if not records:
             click.echo(f"{where} has no {family}")
             return NO
@@ -130,12 +130,28 @@ def _list(
     return YES
 
 
+def _refusal(record: Any, target: Target) -> str:
+    """Why the target does not have it; wgmma is data without an instruction that programs use."""
+    from ..isa.record import gate_refusal
+
+    if hasattr(record, "instruction"):
+        return record.instruction.refusal(target)  # type: ignore[no-any-return]
+    return gate_refusal(record.sm, record.ptx, record.specific, target)
+
+
 def _row(record: Any) -> list[Any]:
     operands = getattr(record, "signature", None)
     types = getattr(record, "packing", "") if operands is None else " ".join(operands)
-    specific = "a" if record.specific else ""
     mnemonic = record.mnemonic if hasattr(record, "mnemonic") else record.instruction.mnemonic
-    return [record.name, mnemonic, types, f"sm_{record.sm}{specific}", "{}.{}".format(*record.ptx)]
+    return [record.name, mnemonic, types, _first_target(record), "{}.{}".format(*record.ptx)]
+
+
+def _first_target(record: Any) -> str:
+    """The first of the known targets that has it."""
+    from ..target import TARGETS
+
+    known = (name for name, where in TARGETS.items() if not _refusal(record, where))
+    return next(known, f"sm_{record.sm} (not a target here)")
 
 
 # --- one instruction ------------------------------------------------------------------------------
@@ -198,11 +214,10 @@ def _summary(record: Any, there: dict[str, Operand], form: str) -> str:
     table = written(head, rows, form)
     if form != "text":
         return table
-    from ..isa.record import gate_refusal
     from ..target import TARGETS
 
     _, mnemonic, _, _, ptx = _row(record)
-    has = [t.name for t in TARGETS.values() if not gate_refusal(record.sm, record.ptx, record.specific, t)]
+    has = [t.name for t in TARGETS.values() if not _refusal(record, t)]
     lines = [f"{record.name}: {mnemonic}"]
     if hasattr(record, "signature"):
         a, b, c, d = record.signature

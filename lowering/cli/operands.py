@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilelayout import TileLayout
+from tilelayout import LayoutError, TileLayout
 from tilelayout.draw.places import unflattened
 from tilelayout.parts import product
 
 from ..dtypes import dtype
 from ..fragments import layout as fragment
 from ..fragments import operand_shape
-from ..isa.catalogue import CATALOGUE, named
+from ..isa.catalogue import CATALOGUE, named, unknown
 from ..isa.elements import shift_within
 from ..isa.matrix_move import MatrixMove
 from ..isa.mma import MmaInstruction
@@ -100,7 +100,13 @@ class Operand:
 def record_named(name: str) -> Any:
     """The record of that name or mnemonic, wgmma's included.  Errors: LayoutError with the nearest."""
     found = {r.name: r for r in WGMMA_FRAGMENTS} | {r.mnemonic: r for r in WGMMA_FRAGMENTS}
-    return found[name] if name in found else named(name)
+    if name in found:
+        return found[name]
+    try:
+        return named(name)
+    except LayoutError:  # it looks through its own table alone
+        mnemonics = [*(r.instruction.mnemonic for r in CATALOGUE), *(r.mnemonic for r in WGMMA_FRAGMENTS)]
+        raise unknown(name, names(), mnemonics) from None
 
 
 def names() -> list[str]:

@@ -43,6 +43,10 @@ CATALOGUE: tuple[Record, ...] = tuple([record for records in FAMILIES.values() f
 """Every record."""
 
 
+SUGGESTED = 6
+"""Names that the refusal of an unknown one says at the most."""
+
+
 def named(name: str, records: Iterable[Record] = CATALOGUE) -> Record:
     """The record of that name, or of that mnemonic.
 
@@ -54,13 +58,32 @@ def named(name: str, records: Iterable[Record] = CATALOGUE) -> Record:
     Traceback (most recent call last):
     tilelayout.errors.LayoutError: instruction: unknown instruction 'm16n8k23.s8': did you mean 'm16n8k32.s8' ...?
     """
+    records = tuple(records)
     by_name: dict[str, Record] = {}
     for record in records:
         by_name.setdefault(record.instruction.mnemonic, record)
         by_name[record.name] = record
-    if name not in by_name:
-        raise LayoutError("instruction", f"unknown instruction {name!r}", nearest(str(name), list(by_name)))
+    if not isinstance(name, str) or name not in by_name:
+        raise unknown(name, [r.name for r in records], [r.instruction.mnemonic for r in records])
     return by_name[name]
+
+
+def unknown(name: Any, names: Sequence[str], mnemonics: Sequence[str]) -> LayoutError:
+    """The refusal of a name that is neither of these."""
+    return LayoutError("instruction", f"unknown instruction {name!r}", _nearest(str(name), names, mnemonics))
+
+
+def _nearest(name: str, names: Sequence[str], mnemonics: Sequence[str]) -> str:
+    """The remedy for an unknown name: what begins with it, or what resembles it, or how many there are and where."""
+    longer = [x for x in names if name and x.startswith(f"{name}.")]
+    if longer:
+        more = f" and {len(longer) - SUGGESTED} more" if len(longer) > SUGGESTED else ""
+        return f"there are {', '.join(longer[:SUGGESTED])}{more}"
+    found = nearest(name, [*names, *mnemonics])
+    if found.startswith("did you mean") or len(names) <= SUGGESTED:
+        return found
+    some = ", ".join(names[:SUGGESTED])
+    return f"there are {len(names)}, listed by `tilelayout mma` and in docs/reference/instructions.md: {some} ..."
 
 
 def find(
@@ -87,7 +110,7 @@ def find(
         target, ptx: what must have it.
 
     Errors: LayoutError where there is none: for types, with the signatures that the given factors have; for an extent,
-    with those there are; for a target, with the first that has it; for a PTX version, with the first that has it.
+    with those there are; for a target or a PTX version, with the first that has it; for a `ptx` that is no version.
 
     >>> [i.name for i in find("float16", "float16", "float32", k=8, target="sm_75")]
     ['m16n8k8.f16']
@@ -163,6 +186,8 @@ def _accepted(
             raise LayoutError("find", f"{chosen} does not have {names}", f"{first} is the first that has")
         found = kept
     if ptx is not None:
+        if not (isinstance(ptx, tuple) and len(ptx) == 2 and all(type(x) is int for x in ptx)):
+            raise LayoutError("find", f"ptx must be two integers, as (7, 8) for PTX 7.8, got {ptx!r}")
         kept = [i for i in found if i.ptx <= ptx]
         if not kept:
             need = min(i.ptx for i in found)

@@ -1,7 +1,8 @@
 """``ldmatrix``: the forms that exist.
 
 Matrices of 16-bit elements with and without ``.trans`` since sm_75; 8-bit elements only as 16 x 16 with ``.trans``, and
-6- and 4-bit elements widened to bytes, on the "a" targets of sm_100 on.  The value lies in the low bits of its byte.
+6- and 4-bit elements widened to bytes, on the "a" and "f" targets of sm_100 on.  The value lies in the low bits of its
+byte.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from .record import Instruction, Operand, Place
 LINE_BYTES = 16
 """What one address stands for.  It must be a multiple of this."""
 
-BYTE_TARGETS = (100, 103, 120, 121)
-"""Compute capabilities whose "a" targets have the forms for elements below 16 bits."""
+BYTE_TARGETS = (100, 103, 110, 120, 121)
+"""Compute capabilities whose "a" and "f" targets have the forms for elements below 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class MatrixMove(Displayed):
             from bit 0 of the line on, and the rest of the line is padding.
         transposed: whether it is the ``.trans`` form.
         sm, ptx: the first architecture and PTX version that have it.
-        specific: the compute capabilities whose "a" targets alone have it; empty: all from `sm` on.
+        specific: the compute capabilities whose "a" and "f" targets alone have it; empty: all from `sm` on.
         section: where the PTX ISA defines it.
 
     >>> from lowering.isa.ldmatrix import LDMATRIX
@@ -152,7 +152,7 @@ class MatrixMove(Displayed):
         form = f"{self.shape}.x{self.count}{'.trans' * self.transposed}"
         text = f"{self.operation}.sync.aligned.{form}.shared.{self.type}"
         registers = Operand("D" if load else "A", self.registers, "b32", "write" if load else "read")
-        address = Operand("p", 1, "shared", "read", LINE_BYTES)
+        address = Operand("p", 1, "shared", "read", LINE_BYTES, self.count * self.lines)
         return Instruction(
             self.name,
             text + (" {D}, [{p}];" if load else " [{p}], {A};"),

@@ -158,7 +158,9 @@ def _store_bytes(space: Space) -> Instruction:
     return _memory(name, " ".join([*text, "}}"]), operands, _ST, _scatter(names, 8))
 
 
-_COUNTS = [(kind, count) for kind, size in _BYTES.items() for count in (1, 2, 4) if size * count <= WIDEST]
+_COUNTS: list[tuple[Kind, int]] = [
+    (kind, count) for kind, size in _BYTES.items() for count in (1, 2, 4) if size * count <= WIDEST
+]
 
 LOADS: dict[tuple[Space, Kind, int], Instruction] = {
     (space, kind, count): _load_wide(space, kind, count) for space in _ADDRESS for kind, count in _COUNTS

@@ -27,6 +27,7 @@ class Operand:
             (32 bits).
         access: "read", "write", or "update" (read and written in place).
         bytes: what an address stands for, from it on, and what it must be a multiple of; 0: one element of the buffer.
+        lanes: lanes whose address is used, from 0 on.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Operand:
     kind: Kind
     access: Access
     bytes: int = 0
+    lanes: int = 32
 
     @property
     def is_address(self) -> bool:
@@ -88,6 +90,8 @@ class Instruction:
         collective: whether all lanes of the warp must execute it together (``.sync.aligned``).
         specific: for an instruction that only architecture- or family-specific targets have (sm_90a, sm_120f): their
             compute capabilities.  Empty: every target from `sm` on has it.
+        family: where there are `specific` ones, whether the family's targets (sm_120f) have it, or the architecture's
+            alone (sm_120a).
         emulated: where it is assembled into something else than an instruction of its own.
     """
 
@@ -102,6 +106,7 @@ class Instruction:
     collective: bool = False
     specific: tuple[int, ...] = ()
     emulated: tuple[Emulated, ...] = ()
+    family: bool = True
 
     @property
     def mnemonic(self) -> str:
@@ -132,7 +137,7 @@ class Instruction:
 
         Names the first architecture, or the version, that has it.
         """
-        return gate_refusal(self.sm, self.ptx, self.specific, target, version)
+        return gate_refusal(self.sm, self.ptx, self.specific, target, version, self.family)
 
     def emulation(self, target: Target) -> str:
         """What the assembler makes of it for the target; empty where it is an instruction of its own."""
@@ -145,11 +150,13 @@ def gate_refusal(
     specific: tuple[int, ...],
     target: Target,
     version: tuple[int, int] | None = None,
+    family: bool = True,
 ) -> str:
     """Why a target, or PTX of a version, is not past this gate; empty where it is."""
     if specific:
-        if target.sm not in specific or not target.specific:
-            names = [t.name for t in TARGETS.values() if t.sm in specific and t.specific]
+        suffixes = ("a", "f") if family else ("a",)
+        if target.sm not in specific or target.specific not in suffixes:
+            names = [t.name for t in TARGETS.values() if t.sm in specific and t.specific in suffixes]
             return f"needs {', '.join(names)} (not plain or other architectures), the target is {target}"
     elif sm > target.sm:
         return f"needs sm_{sm} or newer, the target is {target}"

@@ -1,7 +1,7 @@
 """``stmatrix``: the forms that exist.
 
 16-bit elements with and without ``.trans`` since sm_90.  8-bit elements only as 16 x 8 with ``.trans``, on the "a"
-targets of sm_100 on: the four elements that a lane has of a 16 x 8 accumulator, narrowed into one register.
+and "f" targets of sm_100 on: the four elements that a lane has of a 16 x 8 accumulator, narrowed into one register.
 """
 
 from __future__ import annotations

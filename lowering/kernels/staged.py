@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from tilelayout import LayoutError
+from tilelayout.display import Displayed
 from tilelayout.expr import Index
 
 from ..isa import GATHER, LOAD_WORD, SCATTER, STORE_WORD
@@ -25,15 +27,16 @@ LANES = 32
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(Displayed):
     """A register program with what surrounds it.
 
     Attributes:
         core: the register program.
         buffers: the global tensors, in the order A, B, C, D (those that take part).
-        loads: one instruction per register of the core's inputs that holds an element.
-        stores: one per register of the core's outputs.
+        loads: one instruction per register whose first content the core reads, or passes on to another place.
+        stores: one per register of the core's outputs, but for those that stay what their place in memory holds.
         threads: of the CTA: at least the program's warps.
+        tiles: (role, tile) of the operands in the order of the buffers; for the reader and for pictures.
     """
 
     core: Program
@@ -41,10 +44,20 @@ class Kernel:
     loads: tuple[Instr, ...]
     stores: tuple[Instr, ...]
     threads: int
+    tiles: tuple[tuple[str, Tile], ...] = ()
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
 
     @property
     def name(self) -> str:
         return f"{self.core.name}_kernel"
+
+    def __str__(self) -> str:
+        return str(self.program)
+
+    def __repr__(self) -> str:
+        buffers = ", ".join([f"{b.name}: {b.dtype}{list(b.shape)}" for b in self.buffers])
+        return f"<Kernel {self.name} of {self.threads} threads on {buffers}>"
 
     @cached_property
     def program(self) -> Program:
@@ -71,7 +84,7 @@ class Kernel:
             body += [loads.pop(x) for x in used if x in loads]
             body.append(_instr(step))
             body += [stores.pop(x) for x in used if x in stores and last_write.get(x) is step]
-        # What the program passes through untouched: loaded and stored as it is.
+        # What the program passes on untouched to another place.
         for x in [x for x in stores if x not in last_write]:
             body += [loads.pop(x)] if x in loads else []
             body.append(stores.pop(x))
@@ -80,6 +93,11 @@ class Kernel:
 
 def stage(core: Program, tiles: dict[str, Tile], threads: int | None = None) -> Kernel:
     """The kernel of a register program whose operands live in `tiles` (by role).
+
+    Post-condition: the tensors of the outputs hold what the program makes of the others and of what they held before.
+    Only what the program writes is stored: elements of D's tile outside D's region are neither read nor written, so
+    that another kernel may write them meanwhile.  (Where C is a region of D's tile and is read, the whole of C's tensor
+    comes in beside D's, and they are copied from there.)
 
     Args:
         core: the register program.
@@ -105,9 +123,15 @@ def stage(core: Program, tiles: dict[str, Tile], threads: int | None = None) -> 
         for role in "ABCD"
         if role in containers
     }
-    loads = [i for r in core.inputs for i in _loads(r, tiles[r.role], buffers[r.role])]
-    stores = [i for r in core.outputs for i in _stores(r, tiles[r.role], buffers[r.role])]
-    return Kernel(core, tuple(buffers.values()), tuple(loads), tuple(stores), threads or needed)
+    loads = {_target(i): i for r in core.inputs for i in _loads(r, tiles[r.role], buffers[r.role])}
+    stores = {_source(i): i for r in core.outputs for i in _stores(r, tiles[r.role], buffers[r.role])}
+    read, written = _touched(core)
+    for x in [x for x in stores if x not in written and x in loads]:
+        if loads[x].arguments[1:] == stores[x].arguments[:-1]:
+            del stores[x]
+    kept = [i for x, i in loads.items() if x in read or (x in stores and x not in written)]
+    held = tuple([(role, tiles[role]) for role in buffers])
+    return Kernel(core, tuple(buffers.values()), tuple(kept), tuple(stores.values()), threads or needed, held)
 
 
 def element_coordinates(registers: Registers, tile: Tile) -> dict[int, tuple[tuple[Index, ...], ...]]:
@@ -157,6 +181,21 @@ def _neighbors(places: tuple[Address, ...]) -> bool:
         return True
     first, *others = [p.element for p in places]
     return all(x - first == i for i, x in enumerate(others, 1)) and first % len(places) == 0
+
+
+def _touched(core: Program) -> tuple[set[tuple[Registers, int]], set[tuple[Registers, int]]]:
+    """The registers whose first content the program reads, and those that it writes."""
+    read: set[tuple[Registers, int]] = set()
+    written: set[tuple[Registers, int]] = set()
+    for step in core.steps:
+        operands = list(zip(step.instruction.operands, step.arguments, strict=True))
+        for operand, argument in operands:
+            if operand.reads and not isinstance(argument, Address):
+                read.update([x for x in argument if x not in written])
+        for operand, argument in operands:
+            if operand.writes and not isinstance(argument, Address):
+                written.update(argument)
+    return read, written
 
 
 def _instr(step: Step) -> Instr:

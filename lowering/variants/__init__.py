@@ -3,6 +3,6 @@
 A variant judges a call and returns a program; it may not know any backend.
 """
 
-from . import gemm_mma_sync
+from . import copy_matrix, copy_staged, copy_vector, gemm_mma_sync
 
-__all__ = ["gemm_mma_sync"]
+__all__ = ["copy_matrix", "copy_staged", "copy_vector", "gemm_mma_sync"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelayout.axis import axis
 from tilelayout.expr import Var
 
 from ..dispatch import predicate, register_dispatch
@@ -33,26 +32,12 @@ from .gemm_operands import (
 from .mma_fit import Fit, check_all_warps, fit
 from .mma_table import matching_records
 from .mma_views import register_views
-
-MAX_REGISTERS = 255
-"""32-bit registers that a thread can have, on every architecture so far (CUDA programming guide, appendix on
-compute capabilities)."""
-
-LANE = axis("laneid")
+from .threads import LANE, check_registers, narrowed
 
 
 def full_active_lanes(call: GemmCall, context: Context) -> Any:
     """mma.sync.aligned is executed by all lanes together, so nothing may narrow the active threads."""
-    if context.scope not in ("warp", "warpgroup", "cta"):
-        return f"{context.scope} scope: mma.sync is carried out by whole warps (scope warp, warpgroup or cta)"
-    for a, bounds in context.active.items():
-        if a not in context.full:
-            return f"active axis {a} is not one of {context.scope} scope's ({', '.join(context.full)})"
-        if bounds != context.full[a]:
-            unit = "lanes" if a == LANE else "warps"
-            return f"active {unit} on {a} are [{bounds[0]}, {bounds[1]}), all of [0, {context.full[a][1]}) are needed"
-    missing = [a for a in context.full if a not in context.active]
-    return f"active set does not mention {', '.join(missing)}" if missing else True
+    return narrowed(context, "mma.sync") or True
 
 
 def no_replica(call: GemmCall, context: Context) -> Any:
@@ -60,6 +45,8 @@ def no_replica(call: GemmCall, context: Context) -> Any:
     if context.warp_axis is not None:
         return True
     for role, region in call.operands():
+        if region.tile.scope != "local":  # refused for that, and perhaps swizzled
+            continue
         replica = region.tile.layout.canonicalize().replica
         if replica:
             layout = region.tile.layout
@@ -75,7 +62,8 @@ def gemm_m16n8(call: GemmCall, context: Context) -> Program:
     """D = A @ B + beta * C on local tiles, 16 rows an instruction; see docs/architecture.md.
 
     ``config``: "satfinite" True clamps integer sums; "operation" "xor" counts ``a ^ b`` of one-bit factors, where "and"
-    is the default; "kind" asks for the qualifier ``.kind::`` of that name.
+    is the default; "kind" asks for the qualifier ``.kind::`` of that name; "records" are `MmaInstruction`s of
+    one's own, tried first.
     """
     return gemm_mma_sync(call, context, 16)
 
@@ -123,19 +111,6 @@ def build(
     found = fit(record, operands, sizes, LANE, context.warp_axis)
     check_all_warps(found.carved, context.warps, context.scope)
     return nest(call, context, problem, found, register_views(call, found, operands))
-
-
-def check_registers(program: Program) -> None:
-    """No fragment, and nothing that must be live at once, takes more registers than a thread has."""
-    remedy = "use smaller tiles or spread them over more warps"
-    for r in program.registers:
-        if r.words > MAX_REGISTERS:
-            fail(f"{r.role} takes {r.words} registers a thread, there are {MAX_REGISTERS}: {remedy}")
-    total = sum(r.words for r in program.registers)  # a bound that is cheap, and nearly always enough
-    if total > MAX_REGISTERS and program.peak_registers > MAX_REGISTERS:
-        fail(
-            f"{program.peak_registers} registers a thread would be live at once, there are {MAX_REGISTERS}: {remedy}"
-        )
 
 
 # --- the nest -----------------------------------------------------------------------------------

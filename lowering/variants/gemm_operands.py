@@ -15,7 +15,7 @@ from tilelayout.parts import Iter
 
 from ..errors import fail
 from ..ops import GemmCall
-from ..registers import register_file
+from ..registers import WARP_AXES, register_file
 from ..tile import TileRegion
 
 if TYPE_CHECKING:
@@ -140,10 +140,12 @@ def check_axes(operand: Operand, lane: Axis, warp: Axis | None) -> None:
     for it in (*[it for iters in operand.dims.values() for it in iters], *operand.replica):
         if it.axis not in allowed:
             where = "no warp axis: one warp holds all of it" if warp is None else f"warps on {warp}"
+            other = warp is not None and it.axis in WARP_AXES
             fail(
                 f"{operand.role}: iter {it.extent}:{it.stride} is on axis {it.axis}; "
                 f"a fragment here has lanes on {lane}, "
                 f"registers on m and {where}"
+                + (f": partition(..., axis={str(warp)!r}) makes those" if other else "")
             )
     for a in operand.offset:
         if a.kind == "memory" and a != "m":

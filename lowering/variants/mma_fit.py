@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilelayout import LayoutError
+from tilelayout import LayoutError, TileLayout
 from tilelayout.algebra.canonicalize import fuse
 from tilelayout.algebra.group import group
 from tilelayout.axis import Axis
@@ -163,7 +163,7 @@ def one_iter(name: str, iters: tuple[Iter, ...]) -> Iter | None:
     if len(fused) != 1:
         fail(
             f"{name}: a group of {product([it.extent for it in fused])} is not one stride but "
-            f"{[str(it) for it in fused]}"
+            f"{TileLayout.from_iters(fused)}"
         )
     return None if fused[0].extent == 1 else fused[0]
 

@@ -27,7 +27,7 @@ PROMISED = {
     ],
     "lowering": [
         "Tile", "gemm", "lower", "DispatchError", "DispatchFail",
-        "register_dispatch", "registered", "predicate", "fail",
+        "register_dispatch", "register_instruction", "registered", "predicate", "fail",
     ],
 }  # fmt: skip
 

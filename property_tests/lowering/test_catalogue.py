@@ -13,6 +13,7 @@ from lowering.fragments import layout, operand_shape, partition
 from lowering.isa import DENSE, MmaInstruction
 from lowering.isa.catalogue import CATALOGUE, FAMILIES, find, named
 from lowering.isa.mma import ROLES
+from lowering.isa.wgmma import WGMMA_FRAGMENTS
 from lowering.target import TARGETS, target
 from tilelayout import LayoutError
 
@@ -127,11 +128,25 @@ def test_an_unknown_target_is_refused() -> None:
             "'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'",
         ),
         ("ldmatrix.m8n8.x5.b16", "ldmatrix.m8n8.x"),
+        ("m16n8k16", "there are m16n8k16.f16, m16n8k16.bf16"),
+        ("nothing like it", "listed by `tilelayout mma` and in docs/reference/instructions.md"),
     ],
 )
 def test_an_unknown_mnemonic_is_refused_with_the_nearest(name: str, near: str) -> None:
     with pytest.raises(LayoutError, match=f"unknown instruction {re.escape(repr(name))}.*{re.escape(near)}"):
         named(name)
+
+
+@pytest.mark.parametrize("name", [None, 3, [], ("m16n8k16.f16",)])
+def test_what_is_no_name_is_refused(name: object) -> None:
+    with pytest.raises(LayoutError, match=re.escape(f"unknown instruction {name!r}")):
+        named(name)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ptx", ["7.8", 7.8, 7, (7,), (7, "8"), (True, 0)])
+def test_what_is_no_ptx_version_is_refused(ptx: object) -> None:
+    with pytest.raises(LayoutError, match=f"ptx must be two integers.*got {re.escape(repr(ptx))}"):
+        find("float16", "float16", ptx=ptx)  # type: ignore[arg-type]
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -149,6 +164,8 @@ def test_the_page_has_every_record_and_every_target() -> None:
         if cells[:1] == ["instruction"]:
             columns = [[f"sm_{t}" for t in heading.split()] for heading in cells[5:]]
             assert [t for group in columns for t in group] == list(TARGETS)
+        elif cells[:1] == ["D, A and B"]:
+            break  # the fragments of wgmma, which are no instructions
         elif len(cells) > 5 and cells[0].startswith("`"):
             rows[cells[0].strip("`")] = {
                 t: mark for group, mark in zip(columns, cells[5:], strict=True) for t in group
@@ -162,6 +179,26 @@ def test_the_page_has_every_record_and_every_target() -> None:
                 record.name,
                 name,
             )
+
+
+def test_the_page_has_the_fragments_of_wgmma() -> None:
+    """Read back: types, K, N and registers of each row are those of the records, of every N."""
+    rows = [
+        line.strip("| ").split(" | ") for line in text.wgmma_section().splitlines() if line.startswith("| `")
+    ]
+    found = []
+    for types, k, columns, d, a, elements, order in rows:
+        for run in columns.split(", "):
+            first, _, last, _, step = run.split()
+            for n in range(int(first), int(last) + 1, int(step)):
+                found.append(f"wgmma.m64n{n}k{k}.{types.strip('`')}")
+                record = next(r for r in WGMMA_FRAGMENTS if r.name == found[-1])
+                assert record.d_registers * int(d.removeprefix("N/")) == n
+                assert record.a_registers == int(a)
+                assert (order != "K-major") == record.transposes
+                counts = [int(x) for x in re.findall(r"\d+(?= x)", elements)][-1], n // 2
+                assert counts == tuple([record.fragment(role)[0].shape[2] for role in "AD"])
+    assert sorted(found) == sorted(r.name for r in WGMMA_FRAGMENTS)
 
 
 def test_the_command_prints_and_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

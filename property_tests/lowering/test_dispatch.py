@@ -356,6 +356,13 @@ def test_a_malformed_registration_is_refused(arguments: tuple, named: dict) -> N
     assert [v.name for v in registered("gemm")] == BUILT_IN
 
 
+@pytest.mark.parametrize("function", [5, "gemm", None, empty()], ids=repr)
+def test_a_variant_that_cannot_be_called_is_refused(function: Any) -> None:
+    with pytest.raises(TypeError, match=r"variant 'v' must be a function \(call, context\) -> Program, got"):
+        register_dispatch("gemm", "cuda", variant="v")(function)
+    assert [v.name for v in registered("gemm")] == BUILT_IN
+
+
 @pytest.mark.parametrize(
     ("name", "check"), [(None, lambda c, x: True), ("p", None), ("p", "text"), (lambda c, x: True, "p")]
 )
@@ -393,7 +400,7 @@ from lowering import {first}, temporary_variants, register_dispatch, fail
 with temporary_variants():
     register_dispatch("gemm", "cuda", variant="brief")(lambda call, context: fail("no"))
     from lowering import registered
-    assert [v.name for v in registered()] == [*{BUILT_IN}, "brief"], registered()
-assert [v.name for v in registered()] == {BUILT_IN}, registered()
+    assert [v.name for v in registered("gemm")] == [*{BUILT_IN}, "brief"], registered()
+assert [v.name for v in registered("gemm")] == {BUILT_IN}, registered()
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

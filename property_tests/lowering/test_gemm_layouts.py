@@ -91,7 +91,7 @@ def test_interleaved_rows_fit_only_if_every_operand_has_them() -> None:
         (gemm(d, A, b, d), "A.M"),
         (gemm(d, a, b, other, beta=1.0), "C.M"),
     ):
-        assert f"{what}: a group of 8 is not one stride" in refusal(bad)
+        assert f"{what}: a group of 8 is not one stride but S[(" in refusal(bad)
 
 
 # --- registers in other places ------------------------------------------------------------------

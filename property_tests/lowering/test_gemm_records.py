@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lowering import DispatchError, Lowered, Tile, gemm
+from lowering import (
+    DispatchError,
+    Lowered,
+    PluginError,
+    Tile,
+    gemm,
+    lower,
+    register_instruction,
+    temporary_variants,
+)
 from lowering.backends.reference import run_kernel
-from lowering.isa import DENSE, MmaInstruction
-from lowering.variants import mma_table
+from lowering.isa import DENSE, MMA_INSTRUCTIONS, MmaInstruction
+from lowering.isa.registered import added
 from tilelayout import S, TileLayout, laneid
 
 from .. import record_cases as cases
@@ -150,18 +161,79 @@ def test_a_region_leaves_the_rest_of_its_tile(record: MmaInstruction) -> None:
     np.testing.assert_array_equal(found[:, :8], before.astype(np.float64)[:, :8])
 
 
-def test_a_made_up_instruction_takes_one_record_and_no_other_edit(monkeypatch: pytest.MonkeyPatch) -> None:
-    made_up = MmaInstruction(
-        16, 8, 32, "bfloat16", "float16", "float32", "float32", k_pack=2, sm=75, ptx=(6, 3)
+# --- records that are not of the table ----------------------------------------------------------
+
+
+MADE_UP = (
+    MmaInstruction(16, 8, 32, "bfloat16", "float16", "float32", "float32", k_pack=2, sm=75, ptx=(6, 3)),
+    replace(MMA_INSTRUCTIONS[0], k=32),  # the table has its types with another K
+    replace(MMA_INSTRUCTIONS[0], m=8),
+)
+
+
+def names_of(call: Any, **config: Any) -> list[str]:
+    lowered = lower(call, target="sm_90", scope="warp", config=config)
+    return [s.instruction.name for s in multiplications(lowered)]
+
+
+@pytest.mark.parametrize("record", MADE_UP, ids=lambda i: i.name)
+@pytest.mark.parametrize("how", ["registered", "config"])
+def test_a_made_up_instruction_takes_one_record_and_no_other_edit(record: MmaInstruction, how: str) -> None:
+    call = cases.call_of(record, (1, 1, 3), transpose_b=True)
+    with temporary_variants():
+        if how == "registered":
+            assert register_instruction(record) is record
+        config = {"records": [record]} if how == "config" else {}
+        lowered = lower(call, target="sm_90", scope="warp", config=config)
+        assert [s.instruction.name for s in multiplications(lowered)] == [record.name] * 3
+        assert record.mnemonic in lowered.ptx
+        check(record, lowered)
+    with contextlib.suppress(DispatchError):  # undone: there is none of its types and rows, or another one
+        assert record.name not in names_of(call)
+
+
+def test_the_records_of_a_call_come_before_larger_ones() -> None:
+    eight = next(i for i in DENSE if i.name == "m16n8k8.f16")
+    call = cases.call_of(MADE_UP[1])
+    assert names_of(call) == ["m16n8k16.f16"] * 2
+    assert names_of(call, records=[eight]) == ["m16n8k8.f16"] * 4
+    assert names_of(call, records=(eight, MADE_UP[1])) == ["m16n8k32.f16"]
+    assert names_of(call, records=[]) == names_of(call)
+
+
+def test_a_name_is_registered_once() -> None:
+    with temporary_variants():
+        register_instruction(MADE_UP[1])
+        where = f"by {__name__} and by {__name__}"
+        with pytest.raises(PluginError, match=f"'m16n8k32.f16' is registered twice: {where}"):
+            register_instruction(MADE_UP[1])
+        with pytest.raises(
+            PluginError, match=r"registered twice: by lowering\.isa\.DENSE and by property_tests"
+        ):
+            register_instruction(replace(MMA_INSTRUCTIONS[0], sm=90))
+        with pytest.raises(TypeError, match="takes an MmaInstruction, got 5"):
+            register_instruction(5)  # type: ignore[arg-type]
+        assert added() == (MADE_UP[1],)
+    assert added() == ()
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        (5, "must be a list of MmaInstruction, got 5"),
+        ([MADE_UP[1], "m16n8k8.f16"], "must be a list of MmaInstruction, got"),
+        (
+            [replace(MMA_INSTRUCTIONS[0], sm=90)],
+            "another record has the name m16n8k16.f16; yours has sm 90, not 80",
+        ),
+    ],
+)
+def test_what_is_no_list_of_records_is_refused(records: Any, words: str) -> None:
+    with pytest.raises(DispatchError) as caught:
+        names_of(cases.call_of(MADE_UP[1]), records=records)
+    assert f"config records: {words}".replace("records: must", "records must") in " ".join(
+        str(caught.value).split()
     )
-    call = cases.call_of(made_up, (2, 1, 3), transpose_b=True)
-    with pytest.raises(RuntimeError, match="has no instruction"):
-        cases.lowered_of(made_up, call)
-    monkeypatch.setattr(mma_table, "DENSE", (*DENSE, made_up))
-    lowered = cases.lowered_of(made_up, call)
-    assert len(multiplications(lowered)) == 6
-    assert "mma.sync.aligned.m16n8k32.row.col.f32.bf16.f16.f32" in lowered.ptx
-    check(made_up, lowered)
 
 
 def test_a_register_that_holds_a_part_of_what_is_kept_is_refused() -> None:

@@ -87,6 +87,9 @@ def test_integers_clamp_only_when_asked() -> None:
         cases.call_of(BY_NAME["m16n8k16.f16"]), satfinite=True
     )
     assert "config satfinite is 'yes'" in refusal(call, satfinite="yes")
+    for wrong in ("satfinte", "sat_finite", "SatFinite"):
+        assert f"config has no {wrong!r} here, did you mean 'satfinite'?" in refusal(call, **{wrong: True})
+    assert chosen(call, "sm_80", stages=3) == ("m16n8k32.s8",)  # some other variant's
 
 
 def test_bits_are_numbers_unless_xor_is_asked_for() -> None:
@@ -184,8 +187,16 @@ def test_c47_sizes_that_are_not_covered(
     [
         ("m16n8k32.e4m3", "sm_80", "needs sm_89 or newer, the target is sm_80"),
         ("m16n8k8.tf32", "sm_75", "needs sm_80 or newer, the target is sm_75"),
-        ("m16n8k32.f8f6f4.e2m1", "sm_120", "needs sm_120a, sm_121a (not plain or other architectures)"),
-        ("m16n8k32.f8f6f4.e2m1", "sm_100a", "needs sm_120a, sm_121a (not plain or other architectures)"),
+        (
+            "m16n8k32.f8f6f4.e2m1",
+            "sm_120",
+            "needs sm_120a, sm_120f, sm_121a, sm_121f (not plain or other architectures)",
+        ),
+        (
+            "m16n8k32.f8f6f4.e2m1",
+            "sm_100a",
+            "needs sm_120a, sm_120f, sm_121a, sm_121f (not plain or other architectures)",
+        ),
     ],
 )
 def test_an_architecture_that_lacks_it(record: str, target: str, words: str) -> None:

@@ -245,6 +245,8 @@ def test_an_equal_offset_on_another_thread_axis_drops_out() -> None:
 def test_the_warps_of_another_scope_are_declined(scope: str, launch: int | None, name: str) -> None:
     text = refusal(grid(4, 1, 1, 0, name), scope, launch)
     assert f"axis {name}" in text or "no_replica" in text
+    other = {"cta": "warpid", "warpgroup": "wid_in_wg"}.get(scope) if name != "wgid" else None
+    assert (f"partition(..., axis='{other}') makes those" in text) == (other is not None)
 
 
 def test_warpid_where_laneid_is_meant() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from lowering import GemmCall, Tile, gemm, lower
 from lowering.backends.reference import run_kernel
+from lowering.errors import MachineError
 from lowering.fragments import A_FRAG, B_FRAG, D_FRAG, tiled
 from lowering.isa import COPY, MMA_INSTRUCTIONS
 from lowering.kernels import stage
@@ -51,6 +52,52 @@ def test_regions_and_what_they_leave() -> None:
     b = Tile("B", (64, 24), "float16", tiled(F16, "B", (4, 3)))
     for beta, other in itertools.product((0.0, 1.0), (d[16:32, 8:16], d[0:16, 16:24], c[0:16, 0:8])):
         same_bits(gemm(d[16:32, 8:16], a[0:16, 16:48], b[16:48, 0:8], other, beta=beta))
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_nothing_outside_the_region_is_read_or_written(beta: float) -> None:
+    """D comes in as memory that holds nothing, which is an error to read, and goes out so outside the region."""
+    d, c = (Tile(name, (32, 24), "float32", tiled(F16, "D", (2, 3))) for name in "DC")
+    a = Tile("A", (32, 64), "float16", tiled(F16, "A", (2, 4)))
+    b = Tile("B", (64, 24), "float16", tiled(F16, "B", (4, 3)))
+    call = gemm(d[16:32, 8:16], a[0:16, 16:48], b[16:48, 0:8], c[0:16, 0:8], beta=beta)
+    lowered = lower(call, target="sm_80", scope="warp")
+    arrays = arrays_of(call, np.random.default_rng(4))
+    roles = {buffer.role for buffer in lowered.kernel.buffers} - {"D"}
+    stored = run_kernel(lowered.kernel.program, {role: arrays[role] for role in roles})
+    wanted = lowered.run(**{role: arrays[role] for role in roles})
+    np.testing.assert_array_equal(stored[16:32, 8:16], wanted[16:32, 8:16])
+    assert np.isfinite(stored[16:32, 8:16]).all()
+    assert np.isnan(stored).sum() == 32 * 24 - 16 * 8
+    assert len(lowered.kernel.stores) == 4
+    assert len(lowered.kernel.loads) == 8 + 4 + 4 * (beta == 1.0)
+
+
+def test_a_register_that_nothing_fills_is_stored_and_found_out() -> None:
+    """Only what comes from the very place it would go to is left out."""
+    tile = Tile("A", (64,), "float32", TileLayout(S[(32, 2) : (1 @ laneid, 1)]))
+    out = Tile("D", (64,), "float32", tile.layout)
+    a, d = Registers("a", "A", "float32", 2, "f32"), Registers("d", "D", "float32", 2, "f32")
+    copy = Instr(COPY["f32"], ((Slot(d, 0),), (Slot(a, 1),)))
+    data = {"A": np.arange(64, dtype=np.float32), "D": np.zeros(64, np.float32)}
+    kernel = stage(Program("p", 1, (a,), (d,), (copy,)), {"A": tile, "D": out})
+    with pytest.raises(MachineError, match=r"d\[1\], which holds nothing"):
+        run_kernel(kernel.program, data)
+    kept = stage(Program("p", 1, (a, d), (d,), (copy,)), {"A": tile, "D": out})
+    assert len(kept.stores) == 1
+    found = run_kernel(kept.program, data)
+    np.testing.assert_array_equal(found[0::2], data["A"][1::2])
+    np.testing.assert_array_equal(found[1::2], 0)
+    moved = Tile("D", (64,), "float32", TileLayout(S[(32, 2) : (1 @ laneid, -1)] + 1))
+    through = stage(Program("p", 1, (a,), (a,), ()), {"A": tile})
+    assert not through.stores
+    assert not through.loads
+    elsewhere = Registers("d", "D", "float32", 2, "f32")
+    copies = tuple([Instr(COPY["f32"], ((Slot(elsewhere, i),), (Slot(a, i),))) for i in range(2)])
+    swapped = stage(Program("p", 1, (a,), (elsewhere,), copies), {"A": tile, "D": moved})
+    np.testing.assert_array_equal(
+        run_kernel(swapped.program, data).reshape(32, 2), data["A"].reshape(32, 2)[:, ::-1]
+    )
 
 
 def test_gaps_offsets_and_odd_rows() -> None:

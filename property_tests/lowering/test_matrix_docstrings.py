@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the matrix moves, wgmma and mma.sp hold."""
+"""The examples in the docstrings of the matrix moves, wgmma, mma.sp and register_instruction hold."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 MODULES = {
     "lowering.isa.matrix_move": 4,
     "lowering.isa.matrix_feeds": 6,
+    "lowering.isa.registered": 3,
     "lowering.isa.wgmma": 5,
     "lowering.isa.sparse.compress": 5,
     "lowering.isa.sparse.metadata": 3,

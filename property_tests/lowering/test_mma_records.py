@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import sympy
 
 from lowering.dtypes import DTYPES, dtype
 from lowering.fragments import layout, operand_shape
@@ -269,6 +272,8 @@ def test_an_instruction_without_scale_factors_has_no_layout_of_them() -> None:
         layout(MMA_INSTRUCTIONS[0], "SFA")
     with pytest.raises(LayoutError, match="has no scale factors"):
         MMA_INSTRUCTIONS[0].scale_index("SFA")
+    with pytest.raises(LayoutError, match="scale factors have role SFA or SFB, got 'A'"):
+        SCALED[0].scale_index("A")  # type: ignore[arg-type]
     with pytest.raises(LayoutError, match="role must be A, B, C or D, SFA or SFB, got 'E'"):
         layout(SCALED[0], "E")  # type: ignore[arg-type]
 
@@ -290,12 +295,72 @@ def test_an_instruction_without_scale_factors_has_no_layout_of_them() -> None:
         ({"scale": BlockScale(1, "float8_e8m0fnu")}, "scale factors go with kinds mxf8f6f4, mxf4, mxf4nvf4"),
         ({"kind": "mxf4"}, "scale factors go with kinds mxf8f6f4, mxf4, mxf4nvf4"),
         ({"kind": "f4"}, "unknown kind 'f4'"),
+        ({"kind": ["mxf4"]}, r"unknown kind \['mxf4'\]"),
+        ({"scale": 2}, "scale must be a BlockScale or None, got 2"),
+        ({"kind": "f8f6f4"}, "kind f8f6f4 has factors of float8_e4m3fn, .*, not float16"),
+        ({"m": 8_000_000}, "A of m8000000n8k16 would take 2000000 registers of a lane, which has 255"),
+        ({"k": 16 * 10**30}, "registers of a lane, which has 255"),
+        ({"m": 8 * sympy.Symbol("rows", integer=True, positive=True)}, r"m must be a number, got 8\*rows"),
+        ({"k_pack": sympy.Symbol("pack", integer=True, positive=True)}, "k_pack must be a number, got pack"),
         ({"a_layout": "col"}, "another order than row and col"),
+        ({"a_layout": "diagonal"}, "unknown a_layout 'diagonal'; there are row, col"),
+        ({"rule": "warpgroup"}, "unknown rule 'warpgroup'; there are warp, quadpair"),
+        ({"operation": "or"}, "unknown operation 'or'; there are xor, and"),
+        ({"sm": "80"}, "sm must be an integer, as 80 for sm_80, got '80'"),
+        ({"ptx": "7.0"}, r"ptx must be two integers, as \(7, 8\) for PTX 7.8, got '7.0'"),
+        ({"ptx": 7.0}, "ptx must be two integers.*got 7.0"),
     ],
 )
 def test_a_record_that_cannot_be_is_refused(fields: dict, words: str) -> None:
     with pytest.raises(LayoutError, match=words):
         replace(MMA_INSTRUCTIONS[0], **fields)
+
+
+def test_the_largest_record_has_all_registers_of_a_lane() -> None:
+    """Of A, 255 words; a row block more, and of D (two words a block) half as many, are refused."""
+    wide = replace(MMA_INSTRUCTIONS[0], m=8, k=8 * 255)
+    assert wide.registers("A") == wide.registers("B") == 255
+    for fields in ({"m": 8, "k": 8 * 256}, {"m": 8 * 128, "k": 8}):
+        with pytest.raises(LayoutError, match="would take 256 registers of a lane"):
+            replace(MMA_INSTRUCTIONS[0], **fields)
+
+
+def test_a_kind_goes_with_its_types_and_scale_factors_alone() -> None:
+    """A combination of a kind with factors, sums and scale factors is in the table of the PTX ISA, or is refused."""
+    scales = [None, *[(v, t) for v in (1, 2, 4) for t in ("float8_e8m0fnu", "float8_ue4m3")]]
+    bytewide = "float8_e4m3fn float8_e5m2 float6_e3m2fn float6_e2m3fn float4_e2m1fn".split()
+    there = {("f8f6f4", a, d, None) for a in bytewide for d in ("float16", "float32")}
+    there |= {("mxf8f6f4", a, "float32", (1, "float8_e8m0fnu")) for a in bytewide}
+    four = [
+        ("mxf4", 2, "e8m0fnu"),
+        ("mxf4nvf4", 2, "e8m0fnu"),
+        ("mxf4nvf4", 4, "e8m0fnu"),
+        ("mxf4nvf4", 4, "ue4m3"),
+    ]
+    there |= {(kind, "float4_e2m1fn", "float32", (v, f"float8_{t}")) for kind, v, t in four}
+    found = set()
+    for kind, a, d, scale in itertools.product(
+        ("f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4"),
+        (*bytewide, "int8"),
+        ("float16", "float32", "int32"),
+        scales,
+    ):
+        made = BlockScale(*scale) if scale else None
+        with contextlib.suppress(LayoutError):
+            MmaInstruction(16, 8, 32, a, a, d, d, k_pack=4, sm=120, ptx=(8, 7), kind=kind, scale=made)
+            found.add((kind, a, d, scale))
+    assert found == there
+    with pytest.raises(LayoutError) as refused:
+        replace(SCALED[0], scale=BlockScale(4, "float8_ue4m3"))
+    assert "kind mxf8f6f4 has scale_vec::1X of float8_e8m0fnu, not scale_vec::4X of float8_ue4m3" in str(
+        refused.value
+    )
+    with pytest.raises(
+        LayoutError, match=r"kind mxf4nvf4 has scale_vec::2X of float8_e8m0fnu or scale_vec::4X of .*not"
+    ):
+        replace(SCALED[-1], scale=BlockScale(1, "float8_e8m0fnu"))
+    with pytest.raises(LayoutError, match="kind mxf8f6f4 has sums of float32, not float16"):
+        replace(SCALED[0], c="float16")
 
 
 def test_one_bit_factors_need_an_operation() -> None:
@@ -320,7 +385,9 @@ def test_a_gate_names_who_has_it() -> None:
     assert f16.refusal(target("sm_75")) == "needs sm_80 or newer, the target is sm_75"
     assert f16.refusal(target("sm_80"), (6, 5)) == "needs PTX 7.0 or newer, this is 6.5"
     assert not fp4.refusal(target("sm_120a"), (8, 7))
-    refused = "needs sm_120a, sm_121a (not plain or other architectures), the target is sm_120"
+    refused = (
+        "needs sm_120a, sm_120f, sm_121a, sm_121f (not plain or other architectures), the target is sm_120"
+    )
     assert fp4.refusal(target("sm_120")) == refused
     assert fp4.refusal(target("sm_100a")) == refused.removesuffix("sm_120") + "sm_100a"
 

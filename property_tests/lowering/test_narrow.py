@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lowering import narrow
-from lowering.dtypes import DTYPES
+from lowering.dtypes import DTYPES, dtype
 from lowering.isa.numerics.formats import FORMATS, round_to_even
 from lowering.narrow import contain, from_float, pack, uncontain, unpack
 from tilelayout import LayoutError
@@ -263,3 +263,14 @@ def test_scales_are_powers_of_two() -> None:
     assert from_float([-0.0, -1e-9], "float8_ue4m3").view(np.uint8).tolist() == [0, 0]
     with pytest.raises(LayoutError, match="has no place"):
         from_float(-1.0, "float8_ue4m3")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [(d.ptx, d.name) for d in DTYPES.values()] + [("F16", "float16"), ("float8_e4m3", "float8_e4m3fn")],
+)
+def test_ptx_names_and_beginnings_are_refused_with_the_type_they_mean(written: str, meant: str) -> None:
+    with pytest.raises(
+        LayoutError, match=f"unknown element type '{written}' .remedy: did you mean '{meant}'"
+    ):
+        dtype(written)

@@ -93,7 +93,7 @@ def test_every_case_computes_the_product(case: Case) -> None:
     assert ".local" not in ptx
 
 
-@pytest.mark.parametrize("name", ["sm_80", "sm_90a", "sm_120a"])
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a", "sm_120a", "sm_120f"])
 @pytest.mark.parametrize(
     ("tiling", "dtype", "beta"),
     [
@@ -355,7 +355,9 @@ def test_the_target_that_numba_makes_code_for_counts(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(config, "FORCE_CUDA_CC", (7, 5))
     assert [t.name for t in compiled_for((9, 0, "a"))] == ["sm_75"]
     monkeypatch.setattr(config, "FORCE_CUDA_CC", (8, 8))
-    with pytest.raises(CompileError, match="unknown target 'sm_88'"):
+    assert [t.name for t in compiled_for((9, 0, "a"))] == ["sm_88"]
+    monkeypatch.setattr(config, "FORCE_CUDA_CC", (99, 0))  # newer than the table of targets
+    with pytest.raises(CompileError, match="unknown target 'sm_990'"):
         compiled_for((9, 0))
 
 

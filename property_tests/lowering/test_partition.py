@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from lowering import Tile, gemm, lower
 from lowering.fragments import partition
 from lowering.isa import DENSE, MMA_INSTRUCTIONS, MmaInstruction
+from lowering.isa.ldmatrix import LDMATRIX
 from lowering.isa.mma import QUADPAIR
+from lowering.isa.sparse import MMA_SP
 from tilelayout import LayoutError, TileLayout, laneid, warpid
 
 from .mma_isa import scale_lane
@@ -157,3 +159,17 @@ def test_the_gemm_variant_takes_a_partition(
 def test_extents_that_do_not_divide_are_refused(arguments: tuple, words: str) -> None:
     with pytest.raises(LayoutError, match=words):
         partition(*arguments)
+
+
+@pytest.mark.parametrize("instruction", ["m16n8k16.f16", None, LDMATRIX[0], MMA_SP[0]])
+def test_what_is_no_dense_product_is_refused(instruction: object) -> None:
+    with pytest.raises(
+        LayoutError, match=r"partition: instruction must be an MmaInstruction, got .*catalogue.named"
+    ):
+        partition(instruction, 64, 64, 64)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("flag", ["transpose_a", "transpose_b"])
+def test_a_flag_that_is_no_bool_is_refused(flag: str) -> None:
+    with pytest.raises(LayoutError, match=f"partition: {flag} must be True or False, got 'no'"):
+        partition(MMA_INSTRUCTIONS[0], 16, 8, 16, **{flag: "no"})  # type: ignore[arg-type]

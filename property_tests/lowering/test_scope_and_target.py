@@ -23,15 +23,28 @@ def test_targets_are_ordered_and_carry_their_ptx() -> None:
     # PTX ISA, release notes: the version that introduced each target.
     assert {
         n: TARGETS[n].ptx
-        for n in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
+        for n in (
+            "sm_75",
+            "sm_80",
+            "sm_86",
+            "sm_88",
+            "sm_89",
+            "sm_90",
+            "sm_90a",
+            "sm_100a",
+            "sm_100f",
+            "sm_120a",
+        )
     } == {
         "sm_75": (6, 3),
         "sm_80": (7, 0),
         "sm_86": (7, 1),
+        "sm_88": (9, 0),
         "sm_89": (7, 8),
         "sm_90": (7, 8),
         "sm_90a": (8, 0),
         "sm_100a": (8, 6),
+        "sm_100f": (8, 8),
         "sm_120a": (8, 7),
     }
 
@@ -42,7 +55,9 @@ def test_targets_are_ordered_and_carry_their_ptx() -> None:
         ("sm_99", ["sm_90a", "sm_100"]),
         ("sm_85", ["sm_80", "sm_86"]),
         ("sm_70", ["sm_75"]),
-        ("sm_200", ["sm_121a"]),
+        ("sm_200", ["sm_121f"]),
+        ("sm_101f", ["sm_100f", "sm_103"]),
+        ("sm_88a", ["sm_88"]),
         ("sm_90b", ["sm_90a"]),
         ("sm_80a", ["sm_80"]),
         ("SM_80", ["sm_80"]),

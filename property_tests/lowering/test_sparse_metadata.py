@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations, permutations, product
 from typing import Any
@@ -236,3 +237,24 @@ def test_a_selector_that_names_no_lanes_is_refused(shape: tuple[int, int]) -> No
             LayoutError, match=f"sparsity selector {selector} with {sparsity.lanes} of 4 lanes"
         ):
             sparsity.place(0, 0, selector)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda s: Sparsity("16", 4, 2), "Sparsity: k must be an integer, got str '16'"),
+        (lambda s: Sparsity(16, 4, 3), "Sparsity: rows_of_word must be 1 or 2, got 3"),
+        (lambda s: s.check_selector("0"), "sparsity selector must be an integer, got str '0'"),
+        (lambda s: s.codes_of("x"), "words are integers"),
+        (lambda s: s.codes_of(np.zeros(3, np.uint32)), r"words have shape \(3,\), wanted \(32,\)"),
+        (lambda s: s.words_of(np.zeros((16, 7), np.uint8)), r"codes have shape \(16, 7\), wanted \(16, 8\)"),
+        (lambda s: s.words_of(np.full((16, 8), 16)), "codes have 4 bits, got 16 to 16"),
+        (lambda s: s.words_of(np.full((16, 8), -1)), "codes have 4 bits, got -1 to -1"),
+        (lambda s: s.check_codes(np.full((16, 8), 4.0)), "codes are integers, got float64"),
+        (lambda s: compress(np.zeros((16, 32)), 2), "compress: a Sparsity is expected, got 2"),
+        (lambda s: decompress(np.zeros((16, 16)), np.zeros((16, 8)), s), "codes are integers, got float64"),
+    ],
+)
+def test_what_is_no_metadata_is_refused(call: Callable[[Sparsity], object], words: str) -> None:
+    with pytest.raises(LayoutError, match=words):
+        call(Sparsity(32, 4, 2))

@@ -5,7 +5,7 @@ The records have the selectors of scale factors at 0; `dataclasses.replace` give
 
 from __future__ import annotations
 
-from .narrow import F8F6F4
+from .kinds import F8F6F4
 from .record import MmaInstruction
 from .scale import BlockScale
 

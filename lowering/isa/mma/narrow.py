@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from ..record import Emulated
+from .kinds import EIGHT_BIT, F8F6F4
 from .record import MmaInstruction
-
-EIGHT_BIT = ("float8_e4m3fn", "float8_e5m2")
-F8F6F4 = (*EIGHT_BIT, "float6_e3m2fn", "float6_e2m3fn", "float4_e2m1fn")
-"""The factors of ``kind::f8f6f4``, each in a byte of its own."""
 
 _AS_F16 = "f16 instructions, after conversion"
 
@@ -27,7 +24,7 @@ def _f8f6f4(a: str, b: str, accumulator: str) -> MmaInstruction:
         sm=100 if eight else 120,
         ptx=(8, 6) if eight and accumulator == "float32" else (8, 7),
         kind="f8f6f4",
-        specific=(100, 103, 120, 121) if eight else (120, 121),
+        specific=(100, 103, 110, 120, 121) if eight else (120, 121),
         emulated=(Emulated(100, 119, _AS_F16),) if eight else (),
     )  # fmt: skip
 

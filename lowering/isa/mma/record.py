@@ -14,18 +14,25 @@ from tilelayout.parts import as_extent, product
 from ...dtypes import dtype
 from ..operand_map import LANES, operand_map, quadpair_map, scale_map
 from ..record import Emulated, Instruction, Kind, Operand
+from .kinds import KINDS
 from .meaning import multiply
 from .scale import BlockScale
 
 Role = Literal["A", "B", "C", "D"]
 ROLES: tuple[Role, ...] = ("A", "B", "C", "D")
 
-KINDS = {"": False, "f8f6f4": False, "mxf8f6f4": True, "mxf4": True, "mxf4nvf4": True}
-"""The qualifier ``.kind::``, and whether it goes with scale factors."""
+MOST_WORDS = 255
+"""32-bit registers that a thread has, of which no operand can take more."""
 
 _ACCUMULATORS = {
     "float64": "float64",
     **dict.fromkeys(("int8", "uint8", "int4", "uint4", "uint1"), "int32"),
+}
+_CHOICES = {
+    "rule": ("warp", "quadpair"),
+    "operation": ("", "xor", "and"),
+    "a_layout": ("row", "col"),
+    "b_layout": ("row", "col"),
 }
 _REGISTERS: dict[str, Kind] = {"float32": "f32", "float64": "f64"}
 
@@ -49,7 +56,8 @@ class MmaInstruction(Displayed):
         specific: see `Instruction`: compute capabilities whose specific targets alone have it.
         emulated: architectures on which it is assembled into other instructions.
 
-    Errors: LayoutError naming the extent, or the field, that is none of such an instruction.
+    Errors: LayoutError naming the extent, or the field, that is none of such an instruction: an operand of more than
+    `MOST_WORDS` registers, scale factors or types of factors that the kind does not go with.
     """
 
     m: int
@@ -77,6 +85,8 @@ class MmaInstruction(Displayed):
     def __post_init__(self) -> None:
         for name in ("m", "n", "k", "k_pack"):
             object.__setattr__(self, name, as_extent(getattr(self, name), "MmaInstruction", name))
+            if type(getattr(self, name)) is not int:
+                raise LayoutError("MmaInstruction", f"{name} must be a number, got {getattr(self, name)}")
         steps = {"m": 8, "n": 8, "k": 4 * self.k_pack if self.rule == "warp" else 4}
         for name, step in steps.items():
             if getattr(self, name) % step:
@@ -91,6 +101,13 @@ class MmaInstruction(Displayed):
 
     def _rules(self) -> Iterator[tuple[bool, str]]:
         """(whether the record breaks it, what to say)."""
+        yield type(self.sm) is not int, f"sm must be an integer, as 80 for sm_80, got {self.sm!r}"
+        version = isinstance(self.ptx, tuple) and len(self.ptx) == 2 and all(type(x) is int for x in self.ptx)
+        yield not version, f"ptx must be two integers, as (7, 8) for PTX 7.8, got {self.ptx!r}"
+        for name, there in _CHOICES.items():
+            value = getattr(self, name)
+            known = ", ".join(x for x in there if x)
+            yield value not in there, f"unknown {name} {value!r}; there are {known}"
         yield self.n != 8, f"n must be 8, as in every warp-level mma, got {self.n}"
         quadpair = self.rule == "quadpair"
         yield quadpair and self.shape != "m8n8k4", f"quadpairs do m8n8k4, this is {self.shape}"
@@ -102,15 +119,20 @@ class MmaInstruction(Displayed):
                 container < kind.bits,
                 f"{role}: {kind.name} does not fit {container} bits, k_pack is {self.k_pack}",
             )
+            words = self.elements(role) * container // 32
+            yield (
+                words > MOST_WORDS,
+                f"{role} of {self.shape} would take {words} registers of a lane, which has {MOST_WORDS}",
+            )
         yield (
-            self.kind not in KINDS,
+            not isinstance(self.kind, str) or self.kind not in KINDS,
             f"unknown kind {self.kind!r}; there are {', '.join(filter(None, KINDS))}",
         )
-        scaled = ", ".join(k for k, has in KINDS.items() if has)
-        yield (
-            KINDS.get(self.kind, False) != bool(self.scale),
-            f"scale factors go with kinds {scaled}, and they with them",
-        )
+        other = self.scale is not None and not isinstance(self.scale, BlockScale)
+        yield other, f"scale must be a BlockScale or None, got {self.scale!r}"
+        scale = None if self.scale is None else (self.scale.vector, self.scale.type)
+        refusal = KINDS[self.kind].refusal(self.kind, self.signature, scale)
+        yield bool(refusal), refusal
         integer = dtype(self.d).is_integer
         yield self.satfinite and not integer, f"satfinite clamps integers, D is {self.d}"
         one_bit = self.a == self.b == "uint1"
@@ -182,8 +204,10 @@ class MmaInstruction(Displayed):
     def scale_index(self, role: Literal["SFA", "SFB"]) -> tuple[Any, ...]:
         """Where each scale factor is: (row, block, lane, byte), see `scale_map`; rows M or N.
 
-        Errors: LayoutError for an instruction without scale factors.
+        Errors: LayoutError for an instruction without scale factors, and for another role.
         """
+        if role not in ("SFA", "SFB"):
+            raise LayoutError("MmaInstruction", f"scale factors have role SFA or SFB, got {role!r}")
         if self.scale is None:
             raise LayoutError("MmaInstruction", f"{self.name} has no scale factors")
         return scale_map(role, self.scale.vector, *self.scale.selector(role))

@@ -28,6 +28,7 @@ def compress(A: Any, sparsity: Sparsity) -> tuple[Any, Any]:
     """
     import numpy as np
 
+    _check_sparsity(sparsity, "compress")
     matrix = np.asarray(A)
     if matrix.shape != (ROWS, sparsity.k):
         raise LayoutError(
@@ -41,6 +42,13 @@ def compress(A: Any, sparsity: Sparsity) -> tuple[Any, Any]:
     values = np.take_along_axis(units, kept[..., None], axis=2).reshape(ROWS, sparsity.k // 2)
     low, high = (2 * kept[..., 0], 2 * kept[..., 0] + 1) if choices == 2 else (kept[..., 0], kept[..., 1])
     return values, (low | high << 2).astype(np.uint8)
+
+
+def _check_sparsity(sparsity: Sparsity, operation: str) -> None:
+    if not isinstance(sparsity, Sparsity):
+        raise LayoutError(
+            operation, f"a Sparsity is expected, got {sparsity!r}", "every record of mma.sp has one"
+        )
 
 
 def _check_used(used: Any, sparsity: Sparsity) -> None:
@@ -67,6 +75,7 @@ def decompress(values: Any, codes: Any, sparsity: Sparsity, ordered: bool = True
     """
     import numpy as np
 
+    _check_sparsity(sparsity, "decompress")
     values, codes = np.asarray(values), np.asarray(codes)
     wanted = (ROWS, sparsity.k // 2), (ROWS, sparsity.groups)
     if (

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from tilelayout.errors import LayoutError
+from tilelayout.parts import as_extent, as_integer
 
 CODE_BITS = 4
 """Metadata of one group."""
@@ -47,6 +48,10 @@ class Sparsity:
     rows_of_word: int
 
     def __post_init__(self) -> None:
+        for name in ("k", "group", "rows_of_word"):
+            as_extent(getattr(self, name), "Sparsity", name)
+        if self.rows_of_word not in (1, 2):
+            raise LayoutError("Sparsity", f"rows_of_word must be 1 or 2, got {self.rows_of_word}")
         whole = 8 // self.rows_of_word  # codes of one row in a word
         if (
             self.group not in (2, 4, 8)
@@ -94,7 +99,7 @@ class Sparsity:
 
     def check_selector(self, selector: int) -> None:
         """Refuse a selector that names no lanes.  (PTX calls it undefined; the assembler lets some of them pass.)"""
-        if not 0 <= selector < self.selectors:
+        if not 0 <= as_integer(selector, "metadata", "sparsity selector") < self.selectors:
             allowed = "0" if self.selectors == 1 else f"0 to {self.selectors - 1}"
             raise LayoutError(
                 "metadata",
@@ -115,19 +120,35 @@ class Sparsity:
     # --- codes --------------------------------------------------------------------------------------
 
     def codes_of(self, words: Any, selector: int = 0) -> Any:
-        """uint8 ``[..., 16, groups]``: the codes in the words ``[..., 32]`` of all lanes; other lanes' are not read."""
+        """uint8 ``[..., 16, groups]``: the codes in the words ``[..., 32]`` of all lanes; other lanes' are not read.
+
+        Errors: LayoutError for words of another shape and for what are no integers.
+        """
         import numpy as np
 
         self.check_selector(selector)
+        words = np.asarray(words)
+        _check_integers(words, "words", (32,))
         lane, code = self._places
-        held = np.asarray(words)[..., lane + selector * self.lanes] >> (CODE_BITS * code).astype(np.uint32)
+        held = words[..., lane + selector * self.lanes] >> (CODE_BITS * code).astype(np.uint32)
         return (held & np.uint32(15)).astype(np.uint8)
 
     def words_of(self, codes: Any, selector: int = 0) -> Any:
-        """uint32 ``[..., 32]``, the inverse of `codes_of`; words of lanes that do not contribute are zero."""
+        """uint32 ``[..., 32]``, the inverse of `codes_of`; words of lanes that do not contribute are zero.
+
+        Codes without a meaning can be written, to say what is undefined; `check_codes` refuses them.
+
+        Errors: LayoutError for codes of another shape, and for what are no integers of 4 bits.
+        """
         import numpy as np
 
         self.check_selector(selector)
+        codes = np.asarray(codes)
+        _check_integers(codes, "codes", (ROWS, self.groups))
+        if codes.size and not (codes.min() >= 0 and codes.max() < 1 << CODE_BITS):
+            raise LayoutError(
+                "metadata", f"codes have {CODE_BITS} bits, got {int(codes.min())} to {int(codes.max())}"
+            )
         lane, code = self._places
         words = np.zeros((*codes.shape[:-2], 32), np.uint32)
         for number in range(32 // CODE_BITS):  # the codes of one number are in different lanes
@@ -155,6 +176,8 @@ class Sparsity:
         """
         import numpy as np
 
+        codes = np.asarray(codes)
+        _check_integers(codes, "codes", (ROWS, self.groups))
         wrong = ~np.isin(codes, self.valid_codes(ordered))
         if wrong.any():
             *_, row, group = (int(x) for x in np.argwhere(wrong)[0])
@@ -181,3 +204,11 @@ class Sparsity:
             within = (units[..., None] * unit + np.arange(unit)).reshape(*codes.shape, -1)
         start = self.group * np.arange(self.groups)[:, None]
         return (within.astype(np.int64) + start).reshape(*codes.shape[:-1], self.k // 2)
+
+
+def _check_integers(array: Any, what: str, wanted: tuple[int, ...]) -> None:
+    """Refuse arrays that are no integers, or whose last extents are others than wanted."""
+    if array.dtype.kind not in "iu":
+        raise LayoutError("metadata", f"{what} are integers, got {array.dtype}")
+    if array.shape[-len(wanted) :] != wanted:
+        raise LayoutError("metadata", f"{what} have shape {array.shape}, wanted {wanted} at its end")

@@ -28,6 +28,7 @@ class SparseMma(Displayed):
         ordered: ``mma.sp::ordered_metadata``, which takes rising indices only; plain ``mma.sp`` takes any two.
         selector: which lanes of each quad contribute metadata, see `Sparsity`; part of the instruction's text.
         sm, ptx, specific, emulated: as in `MmaInstruction`.
+        family: as in `Instruction`.
 
     The kept elements of A are a matrix (M, K/2), and lie in registers as A of a dense instruction of that K does.
 
@@ -54,6 +55,7 @@ class SparseMma(Displayed):
     selector: int = 0
     specific: tuple[int, ...] = ()
     emulated: tuple[Emulated, ...] = ()
+    family: bool = True
     _painter: ClassVar[str] = "lowering.display"
     _explorer: ClassVar[str] = "lowering.explore"
 
@@ -149,6 +151,7 @@ class SparseMma(Displayed):
             collective=True,
             specific=self.specific,
             emulated=self.emulated,
+            family=self.family,
         )
 
     # --- meaning ------------------------------------------------------------------------------------

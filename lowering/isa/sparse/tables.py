@@ -6,7 +6,7 @@ Plain ``mma.sp`` may be slow on newer architectures, says the PTX ISA; the kinds
 
 from __future__ import annotations
 
-from ..mma.narrow import EIGHT_BIT, F8F6F4
+from ..mma.kinds import EIGHT_BIT, F8F6F4
 from ..mma.record import MmaInstruction
 from ..mma.scale import BlockScale
 from ..record import Emulated
@@ -57,7 +57,7 @@ def _f8f6f4(a: str, b: str, d: str) -> SparseMma:
         ordered=True,
         sm=100 if wide else 120,
         ptx=(8, 6) if wide else (8, 7),
-        specific=(100, 103, 120, 121) if wide else (120, 121),
+        specific=(100, 103, 110, 120, 121) if wide else (120, 121),
         emulated=(Emulated(100, 119, _AS_F16),) if wide else (),
     )
 
@@ -66,7 +66,8 @@ def _scaled(
     k: int, kind: str, a: str, b: str, vector: int, scale: str, ptx: tuple[int, int] = (8, 7)
 ) -> SparseMma:
     dense = _dense(k, a, b, "float32", k // 16, kind=kind, scale=BlockScale(vector, scale))
-    return SparseMma(dense, ordered=True, sm=120, ptx=ptx, specific=(120, 121))
+    whole = k == 64  # the 4-bit forms are of the architecture's own target, as the assembler has it
+    return SparseMma(dense, ordered=True, sm=120, ptx=ptx, specific=(120, 121), family=whole)
 
 
 _FLOATING = (
