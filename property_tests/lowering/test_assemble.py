@@ -174,7 +174,8 @@ def test_every_record_on_every_architecture_that_it_claims(record: Instruction) 
 
 def earlier(version: tuple[int, int]) -> str:
     """The PTX version before that one."""
-    known = "6.0 6.1 6.2 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0 8.1 8.2 8.3 8.4 8.5 8.6 8.7 8.8 9.0 9.1".split()
+    minors = {6: 5, 7: 8, 8: 8, 9: 1}  # the last of each major version
+    known = [f"{major}.{minor}" for major, last in minors.items() for minor in range(last + 1)]
     return known[known.index("{}.{}".format(*version)) - 1]
 
 
