@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from .dispatch import predicate, register_dispatch
     from .errors import DispatchError, DispatchFail, MachineError, PluginError, fail
     from .isa.registered import register_instruction
+    from .joined import BARRIER, LoweredSequence, sequence
     from .ops import CopyCall, GemmCall, copy, gemm
     from .tile import Tile, TileRegion
 
 _HOMES = {
+    "BARRIER": "joined",
     "CopyCall": "ops",
     "DispatchError": "errors",
     "DispatchFail": "errors",
     "GemmCall": "ops",
     "Lowered": "api",
+    "LoweredSequence": "joined",
     "MachineError": "errors",
     "PluginError": "errors",
     "Tile": "tile",
@@ -34,13 +37,14 @@ _HOMES = {
     "register_dispatch": "dispatch",
     "register_instruction": "isa.registered",
     "registered": "api",
+    "sequence": "joined",
     "temporary_variants": "api",
 }
 
 __all__ = [
-    "CopyCall", "DispatchError", "DispatchFail", "GemmCall", "Lowered", "MachineError", "PluginError", "Tile",
-    "TileRegion", "copy", "fail", "gemm", "lower", "predicate", "register_dispatch",
-    "register_instruction", "registered", "temporary_variants",
+    "BARRIER", "CopyCall", "DispatchError", "DispatchFail", "GemmCall", "Lowered", "LoweredSequence", "MachineError",
+    "PluginError", "Tile", "TileRegion", "copy", "fail", "gemm", "lower", "predicate", "register_dispatch",
+    "register_instruction", "registered", "sequence", "temporary_variants",
 ]  # fmt: skip
 
 

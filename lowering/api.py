@@ -141,7 +141,7 @@ class Lowered(Displayed):
             raise LayoutError(
                 "kernel",
                 f"{self.call} goes from one memory to another, and is no kernel by itself",
-                "kernels.sequence([...]) makes one of several calls",
+                "lowering.sequence([...]) makes one of several calls",
             )
         return stage(self.program, self.call.tiles, self.context.launch)
 

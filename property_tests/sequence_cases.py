@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from lowering import Tile, copy, gemm, lower
+from lowering import BARRIER, LoweredSequence, Tile, copy, gemm, lower, sequence
 from lowering.backends.reference import run_tiles
 from lowering.fragments import partition
 from lowering.isa import DENSE
-from lowering.kernels import BARRIER, Sequence, sequence
+from lowering.kernels import Sequence
 from tilelayout import S, TileLayout, laneid, warpid
 
 
@@ -45,7 +45,7 @@ def staged_gemm(
     beta: float = 0.0,
     where: str = "sm_90",
     **options: Any,
-) -> Sequence:
+) -> LoweredSequence:
     """D = A @ B (+ C) of one CTA: A and B through shared memory, D straight to global memory."""
     record, (M, N, K) = RECORD[name], sizes
     parts = partition(record, M, N, K, warps)

@@ -6,8 +6,12 @@ Names are loaded when they are first used, so importing the package costs next t
 axis is a name here too.
 """
 
+from __future__ import annotations
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from .axis import (
         Axis,
         Bank,
@@ -71,18 +75,16 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
     home = _HOMES.get(name)
     if home is not None:
-        found = getattr(import_module(f"{__name__}.{home}"), name)
+        found = getattr(_room(home), name)
         globals()[name] = found
         return found
     if name in _ROOMS:
-        return import_module(f"{__name__}.{name}")
+        return _room(name)
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    registry = import_module(f"{__name__}.axis")
+    registry = _room("axis")
     for known in registry.axes():
         if known == name:
             return known
@@ -90,6 +92,11 @@ def __getattr__(name: str) -> object:
 
     hint = nearest(name, [*_HOMES, *registry.axes()])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}, {hint}")
+
+
+def _room(name: str) -> ModuleType:
+    """A module of the package.  importlib would do it too, and takes a tenth as long to load as all the rest."""
+    return __import__(f"{__name__}.{name}", fromlist=["*"])
 
 
 def __dir__() -> list[str]:

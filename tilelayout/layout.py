@@ -10,12 +10,10 @@ from __future__ import annotations
 from .algebra import canonicalize as _canonicalize
 from .algebra import evaluate as _evaluate
 from .algebra import group as _group
-from .algebra import lookup as _lookup
-from .algebra import slice as _slice
-from .algebra import tile as _tile
+from .algebra.later import Later
 from .axis import Axis
 from .axis import axis as known_axis
-from .conditional import Conditional, born, hand_on
+from .conditional import Conditional
 from .display import Displayed
 from .errors import LayoutError
 from .explain import Explained
@@ -30,9 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    from .algebra import lookup as _lookup
+    from .algebra import slice as _slice
+    from .algebra import tile as _tile
+    from .algebra.lookup import Reader
     from .parts import Integer, Offset, Parts, RawIter
     from .swizzle import XorMap
     from .swizzled import SwizzledLayout
+else:
+    _lookup, _slice, _tile = Later("lookup"), Later("slice"), Later("tile")
 
 _mapping_view = type(type.__dict__)
 
@@ -49,7 +53,7 @@ class _Fields:
     _iters: tuple[tuple[Iter, ...], tuple[Iter, ...]] | None
     _hash: int | None
     _size: Integer | None
-    _reader: _lookup.Reader | None
+    _reader: Reader | None
 
 
 class TileLayout(_Fields, Functions, Questions, Structure, Explained, Conditional, Displayed):
@@ -129,6 +133,8 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained, Conditiona
         TileLayout(S[(floor(n/16), 16):(16, 1)])
         """
         if assuming is not None:
+            from .conditional.carry import born
+
             return born("parse", assuming, lambda: cls(parse(text, symbols, whole=True)))
         return cls(parse(text, symbols, whole=True))
 
@@ -378,6 +384,12 @@ class TileLayout(_Fields, Functions, Questions, Structure, Explained, Conditiona
     @staticmethod
     def _resting(parts: Parts, conditions: tuple[Any, ...]) -> TileLayout:
         """The same, of a layout that rests on conditions."""
+        if not _Conditioned._hands_on:  # pyright: ignore[reportPrivateUsage]  # of this file
+            from .conditional.carry import hand_on
+
+            # `subs` takes care of the conditions, and a swizzled layout has this one inside it.
+            hand_on(_Conditioned, ("subs", "swizzle"))
+            _Conditioned._hands_on = True  # pyright: ignore[reportPrivateUsage]  # of this file
         self: Any = _new(_Conditioned)
         for set_field, value in zip(_set_fields, (*parts, conditions, None, None, None, None), strict=True):
             set_field(self, value)
@@ -393,6 +405,7 @@ class _Conditioned(TileLayout):
     __slots__ = ("_conditions",)
 
     _rests = True
+    _hands_on = False  # whether its methods are in place: the first such layout sees to it
 
     @property
     def conditions(self) -> tuple[Any, ...]:
@@ -400,10 +413,6 @@ class _Conditioned(TileLayout):
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _unpickle, (self._shard, self._replica, dict(self._offset), self._conditions)
-
-
-# `subs` takes care of the conditions, and a swizzled layout has this one inside it.
-hand_on(_Conditioned, ("subs", "swizzle"))
 
 
 _new = object.__new__

@@ -1,7 +1,8 @@
 """PTX to a cubin and CUDA C++ to PTX, by NVIDIA's nvJitLink and nvrtc.  Neither needs a GPU or a driver.
 
 The libraries come with the extra ``tilelayout[cuda]`` and are loaded by the first call.  What a kernel costs
-in registers and memory is read from the assembler's own report.  No program and no layout may enter.
+in registers and memory is read from the machine code, since tools such as compute-sanitizer take the assembler's report
+away; only how much of local memory is spills is in that report alone.  No program and no layout may enter.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from time import perf_counter
 from typing import Any
 
 from ..target import Target
+from .cubin_info import CubinError, KernelInfo, kernel_info
 
-_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_REGISTERS = re.compile(r"Used (\d+) registers")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _AT_LINE = re.compile(r"line (\d+); (?:error|fatal)\s*:\s*(.*)")
 _NO_LINE = re.compile(r"(?:fatal|error)\s*:\s*(.*)")
 _NEWER = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
@@ -47,7 +48,8 @@ class Cubin:
         data: the cubin, an ELF file.
         target: the architecture it is for.
         registers: 32-bit registers of a thread, the most over the module's kernels.
-        spill_bytes: bytes of a thread's spill stores plus spill loads, likewise.
+        spill_bytes: bytes of a thread's spill stores plus spill loads, likewise.  None where there is local memory
+            and no report that says what of it is spills.
         local_bytes: bytes of local memory of a thread (stack frame and spilled registers), likewise.
         seconds: what assembling took.
         log: the assembler's report.
@@ -56,7 +58,7 @@ class Cubin:
     data: bytes = field(repr=False)
     target: Target
     registers: int
-    spill_bytes: int
+    spill_bytes: int | None
     local_bytes: int
     seconds: float = field(compare=False)
     log: str = field(compare=False, repr=False)
@@ -69,29 +71,39 @@ def assemble(ptx: str, target: Target, allow_spills: bool = False) -> Cubin:
     register arrays, declared ``.local`` variables.
 
     Errors: AssemblerError with the assembler's messages and the PTX lines they point at; with the byte counts
-    for local memory; with both versions for a ``.version`` that the assembler does not know.  ImportError
-    where the libraries are missing.
+    for local memory; with both versions for a ``.version`` that the assembler does not know; for a cubin that does not
+    give its kernels' registers.  ImportError where the libraries are missing.
     """
     nvjitlink = _library("nvjitlink")
     begin = perf_counter()
     data, log = _link(nvjitlink, ptx, target)
     seconds = perf_counter() - begin
-    frames = [[int(x) for x in found] for found in _FRAME.findall(log)]
-    registers = max(map(int, _REGISTERS.findall(log)), default=0)
-    local = max((frame for frame, _, _ in frames), default=0)
-    spills = max((stores + loads for _, stores, loads in frames), default=0)
-    if ".entry" in ptx and not (frames and registers):
-        raise AssemblerError(
-            f"{target}: the assembler's report names no registers and no stack frame", log=log
-        )
+    kernels = _kernels(data, ptx, target, log)
+    registers = max((k.registers for k in kernels), default=0)
+    local = max((k.local_bytes for k in kernels), default=0)
+    reported = [int(stores) + int(loads) for stores, loads in _SPILLS.findall(log)]
+    # Spilled registers are in local memory: without it there are none, whatever the report leaves out.
+    spills = max(reported) if reported else None if local else 0
     if (local or spills) and not allow_spills:
+        known = "an unknown number of" if spills is None else spills
         raise AssemblerError(
-            f"{target}: {local} bytes of local memory a thread and {spills} bytes of spill stores and loads, "
+            f"{target}: {local} bytes of local memory a thread and {known} bytes of spill stores and loads, "
             f"with {registers} registers a thread (a thread has 255 at most, and fewer in a large CTA); "
             "allow_spills=True accepts it",
             log=log,
         )
     return Cubin(data, target, registers, spills, local, seconds, log)
+
+
+def _kernels(data: bytes, ptx: str, target: Target, log: str) -> tuple[KernelInfo, ...]:
+    """What the machine code of a module takes."""
+    try:
+        found = kernel_info(data)
+    except CubinError as error:
+        raise AssemblerError(f"{target}: the assembler's cubin cannot be read: {error}", log=log) from error
+    if ".entry" in ptx and not found:
+        raise AssemblerError(f"{target}: the assembler's cubin gives no kernel's registers", log=log)
+    return found
 
 
 def compile_cuda(source: str, target: Target) -> str:

@@ -17,8 +17,8 @@ class Names:
     >>> names = Names({"float"})
     >>> names.one("acc"), names.one("acc"), names.one("float"), names.one("π2")
     ('acc', 'acc_', 'float_', '_u3c02')
-    >>> names.family("r", 12), names.family("r1", 4), names.family("t"), names.one("t7")
-    ('r', 'r1_', 't', 't7_')
+    >>> names.family("r", 12), names.family("held1", 4), names.family("t"), names.one("t7")
+    ('r', 'held1_', 't', 't7_')
     """
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
@@ -32,9 +32,10 @@ class Names:
     def family(self, wish: str, count: int | None = None) -> str:
         """A base like `wish` whose numbered names ``base0 ... base<count - 1>`` are identifiers too.
 
-        Without a count, all numbers are taken.
+        Without a count, all numbers are taken.  No base ends in a digit: the assembler takes all digits at the end of
+        ``%held10`` for the number, and knows no ``%held`` where ``%held1<4>`` was declared.
         """
-        return self._free(wish, count)
+        return self._free(f"{wish}_" if wish[-1:].isdigit() else wish, count)
 
     def _free(self, wish: str, count: int | None) -> str:
         base = re.sub(r"\W", lambda found: f"_u{ord(found[0]):x}", wish, flags=re.ASCII)

@@ -39,5 +39,6 @@ def test_importing_a_package_loads_none_of_its_rooms(package: str) -> None:
     assert {name for name in loaded_by(f"import {package}") if name.startswith(f"{package}.")} == set()
 
 
-def test_asking_for_one_name_does_not_draw() -> None:
-    assert "tilelayout.draw" not in loaded_by(BUILD_A_LAYOUT)
+def test_a_layout_loads_only_what_it_takes_to_build_one() -> None:
+    later = {f"tilelayout.{name}" for name in ("draw", "conditional.carry", "algebra.slice", "algebra.tile", "expr")}
+    assert loaded_by(BUILD_A_LAYOUT) & {*later, "importlib", "warnings", "math"} == set()

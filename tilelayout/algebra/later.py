@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
 
@@ -19,8 +20,7 @@ class Later:
 
     def __getattr__(self, name: str) -> Any:
         """Only asked for what isn't there yet; afterwards every name of the module is an attribute."""
-        from importlib import import_module
-
-        module = import_module(f"{__package__}.{self._module}")
+        # importlib would do it too, and takes a tenth as long to load as all that a layout needs.
+        module: ModuleType = __import__(f"{__package__}.{self._module}", fromlist=["*"])
         vars(self).update({k: v for k, v in vars(module).items() if not k.startswith("__")})
         return getattr(module, name)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from ..errors import LayoutError
 from ..parts import M, nonzero
 from .integers import either, if_divides, quotient, sign
-from .interleave import interleave
+from .later import Later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..axis import Axis
     from ..parts import Integer, Parts, RawIter
+
+_interleave = Later("interleave")
 
 
 def spans(
@@ -53,7 +55,9 @@ def tile(
     if scale:
         outer_shard = scaled(outer_shard, scale)
         outer_replica = scaled(outer_replica, scale)
-    shard = interleave(outer_shard, outer_shape, inner_shard, inner_shape, operation, ("outer", "inner"))
+    shard = _interleave.interleave(
+        outer_shard, outer_shape, inner_shard, inner_shape, operation, ("outer", "inner")
+    )
     offset = dict(inner_offset)
     for name, value in outer_offset.items():
         offset[name] = offset.get(name, 0) + value * scale.get(name, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..conditional import under
+from ..conditional.carry import under
 from ..errors import LayoutError
 from .access import MATRIX_ROW_BYTES, MATRIX_ROWS, WARP, Access
 from .memory import as_bits, as_number, counted, positions, rests, width_of

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from ..algebra.canonicalize import fuse
 from ..algebra.group import group
 from ..algebra.integers import quotient, same
-from ..conditional import under
+from ..conditional.carry import under
 from ..errors import LayoutError
 from ..layout import TileLayout
 from ..parts import M, as_integer, as_shape, stride_text

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from ..algebra.integers import same
-from ..conditional import put_in
+from ..conditional.carry import put_in
 from ..errors import LayoutError, nearest
 from ..parts import is_symbolic
 from ..swizzle import XorMap

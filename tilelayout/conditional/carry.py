@@ -7,105 +7,23 @@ conditions.  What an operation does may not be decided here.
 
 from __future__ import annotations
 
-from .errors import LayoutError, nearest
-from .parts import as_extent, as_integer, is_symbolic, nonzero
-from .questions import Answer
+from ..errors import LayoutError, nearest
+from ..parts import as_extent, as_integer, is_symbolic, nonzero
+from ..questions import Answer
+from . import Conditional
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from .expr.conditions import Conditions
-    from .parts import Integer, Offset, Parts, RawIter
-
-
-class Conditional:
-    """What holds where: conditions on symbols, and numbers for them."""
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-        _shard: tuple[RawIter, ...]
-        _replica: tuple[RawIter, ...]
-        _offset: Offset
-        _rests: bool
-
-        def _parts(self) -> Parts: ...
-        @staticmethod
-        def _made(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> Any: ...
-        @staticmethod
-        def _resting(parts: Parts, conditions: tuple[Any, ...]) -> Any: ...
-
-    @property
-    def conditions(self) -> tuple[Any, ...]:
-        """The sympy conditions that the layout rests on: those passed as `assuming=` on the way to it.
-
-        For values of the symbols that satisfy them it is what it says; for others it means nothing.  They don't count
-        in ``==`` and `hash`.
-
-        >>> from sympy import Eq, Mod, Symbol
-        >>> n = Symbol("n", integer=True, positive=True)
-        >>> rows = TileLayout(S[n]).group((n // 16, 16), assuming=Eq(Mod(n, 16), 0))[0]
-        >>> rows, rows.conditions
-        (TileLayout(S[(floor(n/16), 16):(16, 1)]), (Eq(Mod(n, 16), 0),))
-        """
-        return ()
-
-    def subs(self, values: Mapping[Any, Any]) -> Any:
-        """The layout with values for symbols: a mapping from symbols, or their names, to integers or expressions.
-
-        Post-condition: the same function at those values.  Conditions that they decide are dropped, the others kept.
-        Errors: LayoutError for values that a symbol's assumptions or a condition of the layout exclude, and for
-        symbols that don't occur.
-
-        >>> from sympy import Eq, Mod, Symbol
-        >>> n = Symbol("n", integer=True, positive=True)
-        >>> rows = TileLayout(S[n]).group((n // 16, 16), assuming=Eq(Mod(n, 16), 0))[0]
-        >>> rows.subs({n: 48})
-        TileLayout(S[(3, 16):(16, 1)])
-        >>> rows.subs({"n": 40})
-        Traceback (most recent call last):
-        tilelayout.errors.LayoutError: subs: n = 40 violates Eq(Mod(n, 16), 0), which the layout rests on
-        """
-        from .expr.adapter import replaced
-
-        given = _values(values, _every_symbol(self))
-        kept: list[Any] = []
-        for x in self.conditions:
-            left = replaced(x, given)
-            if left == False:  # noqa: E712 - sympy's false is no bool
-                raise _violated(given, x)
-            if left != True:  # noqa: E712
-                kept.append(left)
-        if kept:
-            from .expr.conditions import conditions, flattened
-
-            try:
-                known = conditions(flattened(kept))
-            except LayoutError as error:
-                raise _violated(given, *self.conditions) from error
-            kept = list(known.given)
-            given = {s: replaced(x, known.replaced) for s, x in given.items()} | known.replaced
-        parts = _replaced_parts(self._parts(), given)
-        for part in parts[:2]:
-            for it in part:
-                if type(it[0]) is int:
-                    as_extent(it[0], "subs", "an extent")
-        return self._resting(parts, tuple(kept)) if kept else self._made(*parts)
-
-    def _under(self, operation: str, assuming: Any, *arguments: Any, **options: Any) -> Any:
-        """``self.<operation>(*arguments, **options)`` under the conditions of `assuming` and of the operands."""
-
-        def ask(layout: Any, arguments: Any, options: Any) -> Any:
-            return getattr(layout, operation)(*arguments, **options)
-
-        return under(operation, assuming, ask, self, arguments, options)
+    from ..expr.conditions import Conditions
+    from ..parts import Integer, Parts
 
 
 def under(operation: str, assuming: Any, ask: Callable[..., Any], *operands: Any) -> Any:
     """``ask(*operands)`` under the conditions of `assuming` and of the operands; `operation` is its name in errors."""
-    from .expr.facts import assumed
+    from ..expr.facts import assumed
 
     known = _known(operation, [_conditions_of(operands), () if assuming is None else assuming])
     _check_symbols(operands, known, operation)
@@ -117,7 +35,7 @@ def under(operation: str, assuming: Any, ask: Callable[..., Any], *operands: Any
 
 def born(operation: str, assuming: Any, made: Callable[[], Any]) -> Any:
     """What `made` makes while `assuming` is known, resting on it: a layout whose extents are positive only then."""
-    from .expr.facts import assumed
+    from ..expr.facts import assumed
 
     known = _known(operation, assuming)
     with assumed(known.facts if known.given else None):
@@ -127,7 +45,7 @@ def born(operation: str, assuming: Any, made: Callable[[], Any]) -> Any:
 
 
 def _known(operation: str, assuming: Any) -> Conditions:
-    from .expr.conditions import conditions, flattened
+    from ..expr.conditions import conditions, flattened
 
     try:
         return conditions(flattened(assuming))
@@ -218,7 +136,7 @@ def _replaced_parts(parts: Parts, values: Mapping[Any, Any]) -> Parts:
 
 
 def _replaced(x: Any, values: Mapping[Any, Any]) -> Integer:
-    from .expr.adapter import replaced
+    from ..expr.adapter import replaced
 
     return x if type(x) is int else as_integer(replaced(x, values), "subs", "the value")
 
@@ -234,7 +152,7 @@ def _changed(parts: Parts, change: Callable[[Any], Any]) -> Parts:
 
 
 def _tidied(x: Any) -> Any:
-    from .expr.adapter import tidied
+    from ..expr.adapter import tidied
 
     return x if type(x) is int else tidied(x)
 
@@ -259,6 +177,37 @@ def _handing_on(method: Any) -> Callable[..., Any]:
 
 
 # --- values for symbols -------------------------------------------------------------------------------
+
+
+def with_values(layout: Conditional, values: Mapping[Any, Any]) -> Any:
+    """See `Conditional.subs`."""
+    from ..expr.adapter import replaced
+
+    given = _values(values, _every_symbol(layout))
+    kept: list[Any] = []
+    for x in layout.conditions:
+        left = replaced(x, given)
+        if left == False:  # noqa: E712 - sympy's false is no bool
+            raise _violated(given, x)
+        if left != True:  # noqa: E712
+            kept.append(left)
+    if kept:
+        from ..expr.conditions import conditions, flattened
+
+        try:
+            known = conditions(flattened(kept))
+        except LayoutError as error:
+            raise _violated(given, *layout.conditions) from error
+        kept = list(known.given)
+        given = {s: replaced(x, known.replaced) for s, x in given.items()} | known.replaced
+    parts = _replaced_parts(layout._parts(), given)  # pyright: ignore[reportPrivateUsage]  # its own
+    for part in parts[:2]:
+        for it in part:
+            if type(it[0]) is int:
+                as_extent(it[0], "subs", "an extent")
+    if kept:
+        return layout._resting(parts, tuple(kept))  # pyright: ignore[reportPrivateUsage]  # its own
+    return layout._made(*parts)  # pyright: ignore[reportPrivateUsage]  # its own
 
 
 _SIGNS = ("positive", "nonnegative", "negative", "nonpositive", "nonzero")
