@@ -40,5 +40,8 @@ def test_importing_a_package_loads_none_of_its_rooms(package: str) -> None:
 
 
 def test_a_layout_loads_only_what_it_takes_to_build_one() -> None:
-    later = {f"tilelayout.{name}" for name in ("draw", "conditional.carry", "algebra.slice", "algebra.tile", "expr")}
+    later = {
+        f"tilelayout.{name}"
+        for name in ("draw", "conditional.carry", "algebra.slice", "algebra.tile", "expr")
+    }
     assert loaded_by(BUILD_A_LAYOUT) & {*later, "importlib", "warnings", "math"} == set()

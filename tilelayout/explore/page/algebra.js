@@ -136,19 +136,44 @@ function tileTo(layout, to, current) {
     }
     return count;
   });
-  const [inner, innerSeps] = groupShard(layout.shard, current, "tile_to");
   const span = spansOf(layout).get(M) ?? 1n;
   const weights = weightsOf(counts);
   const outer = counts.map((e, k) => [e, weights[k] * span, M]);
   if (layout.swizzle && outer.some(([e, s]) => e !== 1n && s % (1n << BigInt(layout.swizzle.width)))) {
     throw new NotHere("tile_to", `copies lie ${span} apart, which is no multiple of the swizzle's period`);
   }
-  const [placed, outerSeps] = groupShard(outer, counts, "tile_to");
-  const shard = counts.flatMap((_, d) => [
-    ...placed.slice(outerSeps[d], outerSeps[d + 1]),
-    ...inner.slice(innerSeps[d], innerSeps[d + 1]),
-  ]);
-  return { ...layout, shard };
+  return { ...layout, shard: interleave(outer, counts, layout.shard, current, "tile_to", ["outer", "inner"]) };
+}
+
+// The iters in the order x_0, y_0, x_1, y_1, ... See tilelayout/algebra/interleave.py.
+function interleave(left, leftShape, right, rightShape, operation, names) {
+  let one = find(left, leftShape, operation);
+  let two = find(right, rightShape, operation);
+  if (!one || !two) {
+    const shapes = joined(leftShape, rightShape);
+    [one, two] = [[left, leftShape], [right, rightShape]].map(([shard, shape], side) => {
+      const found = find(shard, shapes[side], operation);
+      if (found) return found;
+      const rule = `the ${names[side]} layout: ${whyNot(fuse(shard), shape)}, and ${operation} takes shapes that cut no iter`;
+      throw new LayoutError(operation, rule);
+    });
+  }
+  const [a, aSeps] = one;
+  const [b, bSeps] = two;
+  return aSeps.slice(1).flatMap((end, d) => [...a.slice(aSeps[d], end), ...b.slice(bSeps[d], bSeps[d + 1])]);
+}
+
+// Shapes of fewer dimensions with the same interleaved order: where a side counts one, its neighbors are neighbors.
+function joined(left, right) {
+  const out = [];
+  let last = 1;
+  for (const [k, n] of left.flatMap((n, d) => [[0, n], [1, right[d]]])) {
+    if (n === 1n) continue;
+    if (!out.length || (k === 0 && last === 1)) out.push([1n, 1n]);
+    out.at(-1)[k] *= n;
+    last = k;
+  }
+  return [out.map(([x]) => x), out.map(([, y]) => y)];
 }
 
 // --- permuting ---------------------------------------------------------------------------------------------

@@ -112,7 +112,8 @@ function placeKey(place) {
 // Axes on which a coordinate can be other than 0, in order of appearance.
 function movingAxes(layout) {
   const iters = [...layout.shard, ...layout.replica].filter(([e, s]) => e !== 1n && s !== 0n).map(([, , a]) => a);
-  return [...new Set([...iters, ...layout.offset.keys()])];
+  const written = [...layout.offset.keys()].sort((a, b) => (a === M) - (b === M) || (a < b ? -1 : 1));
+  return [...new Set([...iters, ...written])];
 }
 
 // --- shapes ------------------------------------------------------------------------------------------------
