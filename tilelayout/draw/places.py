@@ -97,7 +97,7 @@ def unflattened(flat: int, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def moving_axes(layout: Layout) -> list[Axis]:
-    """The axes on which a coordinate can be other than 0: those of the iters, then those of the offset as it is written."""
+    """The axes on which a coordinate can be other than 0: of the iters, then of the offset in the order of its text."""
     plain = tile_layout(layout)
     iters = [it[2] for it in (*plain.shard, *plain.replica) if it[0] != 1 and it[1] != 0]
     return list(dict.fromkeys([*iters, *sorted(plain.offset, key=lambda a: (a == "m", a))]))
