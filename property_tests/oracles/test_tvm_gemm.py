@@ -347,13 +347,11 @@ def test_copies_over_warps(tvm_python: Path) -> None:
 
 def test_what_both_decline(tvm_python: Path) -> None:
     wide = Tile("D", (16, 16), "float32", tiled(MMA_INSTRUCTIONS[0], "D", (1, 2)))
-    f16 = Tile("D", (16, 8), "float16", D_FRAG)
     whole = TileLayout(S[16, 16])
     bf16 = Tile("B", (16, 8), "bfloat16", B_FRAG)
     calls = [
         gemm(D, A, B, D, alpha=2.0),
         gemm(D, A, B, D, beta=0.5),
-        gemm(f16, A, B, f16),
         gemm(D, A, bf16, D),
         gemm(D, Tile("A", (16, 16), "float32", A_FRAG), Tile("B", (16, 8), "float32", B_FRAG), D),
         gemm(D, Tile("A", (16, 16), "int8", A_FRAG), Tile("B", (16, 8), "int8", B_FRAG), D),
@@ -364,3 +362,13 @@ def test_what_both_decline(tvm_python: Path) -> None:
     for call, found in zip(calls, ask(tvm_python, calls), strict=True):
         assert not found["ok"], call
         assert isinstance(ours(call), str)
+
+
+def test_a_sum_in_f16_is_an_instruction_here_and_none_to_tvm(tvm_python: Path) -> None:
+    half = Tile("D", (16, 8), "float16", D_FRAG)
+    call = gemm(half, A, B, half)
+    (found,) = ask(tvm_python, [call])
+    assert not found["ok"]
+    assert lower(call, target="sm_80", scope="warp").instructions == (
+        "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
+    )
