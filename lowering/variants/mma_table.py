@@ -55,6 +55,8 @@ def _own(context: Context) -> tuple[MmaInstruction, ...]:
     given = context.config.get("records", ())
     if not isinstance(given, (list, tuple)) or not all(isinstance(i, MmaInstruction) for i in given):
         fail(f"config records must be a list of MmaInstruction, got {given!r}")
+    if not given:
+        return ()
     names: dict[str, MmaInstruction] = {i.name: i for i in (*DENSE, *added())}
     for i in given:
         other = names.setdefault(i.name, i)
