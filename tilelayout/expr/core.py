@@ -105,9 +105,11 @@ class Expr:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} values are frozen")
 
-    def parts(self) -> tuple[Any, ...]:
-        """What the constructor takes, and what equality compares."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def parts(self) -> tuple[Any, ...]:
+            """What the constructor takes, and what equality compares; each kind of expression says it."""
+            ...
 
     def order(self) -> str:
         """A text that only equal expressions share, for sorting: variables first (``~`` follows letters)."""

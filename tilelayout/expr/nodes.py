@@ -61,8 +61,9 @@ class Division(Atom):
             _set(self, "_partner", found)
         return found
 
-    def _find_partner(self) -> Index:
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        def _find_partner(self) -> Index: ...
 
 
 class FloorDiv(Division):
