@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from property_tests import strategies
 from property_tests.algebra.swizzling import swizzled_layouts
 from property_tests.explore.evaluator import Evaluator, as_texts
-from tilelayout import R, S, Swizzle, SwizzledLayout, TileLayout, laneid, pid, warpid
+from property_tests.explore.pages import AXES_ON_PAGE, anything
+from tilelayout import R, S, Swizzle, SwizzledLayout, TileLayout, laneid, warpid
 from tilelayout.analysis import Access, bank_conflicts
 from tilelayout.draw import hardware, logical, shared
 from tilelayout.draw.places import natural_shape
@@ -20,10 +21,7 @@ from tilelayout.explore import presets
 from tilelayout.explore.presets import parsed
 
 BITS = (1, 2, 4, 8, 16, 32, 64, 128)
-AXES_ON_PAGE = (laneid, warpid, pid, "m", "TLane", "TCol", "P")
-FRAGMENT = TileLayout(S[(2, 8, 2, 4, 2) : (2, 4 @ laneid, 4, 1 @ laneid, 1)])
 
-anything = st.one_of(strategies.layouts(), strategies.layouts(among=AXES_ON_PAGE), swizzled_layouts())
 small = st.one_of(
     strategies.layouts(strides=strategies.SMALL_STRIDES, among=AXES_ON_PAGE, max_size=64),
     swizzled_layouts(),

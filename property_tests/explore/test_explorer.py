@@ -21,7 +21,7 @@ from lowering.isa import MMA_INSTRUCTIONS
 from lowering.isa.catalogue import CATALOGUE
 from lowering.isa.mma import DENSE
 from property_tests.explore.evaluator import Evaluator, as_texts
-from property_tests.explore.test_evaluator import FRAGMENT
+from property_tests.explore.pages import FRAGMENT
 from tilelayout import LayoutError, S, Swizzle, SwizzledLayout, TileLayout, register_axis
 from tilelayout.explore import Explorer, explore, page, preset, presets
 from tilelayout.explore import offered as everything_offered

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from property_tests.explore.evaluator import Evaluator
-from property_tests.explore.test_evaluator import anything
+from property_tests.explore.pages import anything
 from tilelayout import LayoutError
 from tilelayout.draw.places import as_layout
 from tilelayout.explore.presets import parsed

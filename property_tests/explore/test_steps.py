@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from property_tests import strategies
 from property_tests.algebra.swizzling import swizzled_layouts, tiles
 from property_tests.explore.evaluator import Evaluator, as_texts
-from property_tests.explore.test_evaluator import FRAGMENT, anything
+from property_tests.explore.pages import FRAGMENT, anything
 from tilelayout import LayoutError, R, S, Swizzle, SwizzledLayout, TileLayout, laneid, warpid
 from tilelayout.explore import explore
 from tilelayout.explore.steps import performed
