@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .algebra.later import Later
 from .errors import LayoutError
-from .parts import M, as_entries, as_extent, as_shape, product
+from .parts import M, Parted, as_entries, as_extent, as_shape, product
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,23 +60,14 @@ class Shaped(tuple["Any", "tuple[Any, ...]"]):
         return Shaped, (self[0], self[1])
 
 
-class Functions:
+class Functions(Parted):
     """What can be made of layouts as functions."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
-        _shard: tuple[RawIter, ...]
-        _replica: tuple[RawIter, ...]
-        _offset: Offset
-
-        _rests: bool
 
         def size(self) -> Integer: ...
-        def _parts(self) -> Parts: ...
-        def _under(self, operation: str, assuming: Any, *arguments: Any, **options: Any) -> Any: ...
-        @staticmethod
-        def _made(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> Any: ...
 
     def compose(self, other: Self, *, assuming: Any = None) -> Self:
         """``i -> self(other(i))``, of the size of `other`.

@@ -258,3 +258,22 @@ def check_permutation(perm: Sequence[Any], count: int, operation: str, of: str) 
             operation, f"{list(order)} is not a permutation of the {count} {of} (0 to {count - 1})"
         )
     return order  # type: ignore[return-value]  # equal to a permutation of a range, so all ints
+
+
+class Parted:
+    """What the methods of layouts, which stand in several files, may ask of the layout that they belong to."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _shard: tuple[RawIter, ...]
+        _replica: tuple[RawIter, ...]
+        _offset: Offset
+        _rests: bool
+
+        def _parts(self) -> Parts: ...
+        def _under(self, operation: str, assuming: Any, *arguments: Any, **options: Any) -> Any: ...
+        @staticmethod
+        def _made(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> Any: ...
+        @staticmethod
+        def _resting(parts: Parts, conditions: tuple[Any, ...]) -> Any: ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .algebra.later import Later
 from .axis import axis as known_axis
 from .errors import LayoutError
-from .parts import as_integer, as_shape
+from .parts import Parted, as_integer, as_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .algebra import holders as _holders
     from .algebra import injective as _injective
     from .axis import Axis
-    from .parts import Offset, Parts, RawIter
 else:
     _equivalent, _evaluate, _group = Later("equivalent"), Later("evaluate"), Later("group")
     _holders, _injective = Later("holders"), Later("injective")
@@ -74,23 +73,16 @@ class Comparing:
         def equivalent(self, other: Any, shape: Sequence[Any] | int | None = None) -> Answer: ...
 
 
-class Questions:
+class Questions(Parted):
     """What can be asked of a layout."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
-        _shard: tuple[RawIter, ...]
-        _replica: tuple[RawIter, ...]
-        _offset: Offset
-
-        _rests: bool
 
         def apply(
             self, *coord: Any, shape: Sequence[Any] | int | None = None, assuming: Any = None
         ) -> dict[Axis, Any]: ...
-        def _parts(self) -> Parts: ...
-        def _under(self, operation: str, assuming: Any, *arguments: Any, **options: Any) -> Any: ...
 
     def is_injective(self, *, assuming: Any = None) -> Answer:
         """Whether no place holds two elements, all axes taken together.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .algebra.later import Later
 from .axis import axis as known_axis
 from .errors import LayoutError
-from .parts import as_entries, as_extent, as_shape
+from .parts import Parted, as_entries, as_extent, as_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,28 +23,15 @@ if TYPE_CHECKING:
     from .algebra import refine as _refine
     from .algebra import threads as _threads
     from .axis import Axis
-    from .parts import Offset, Parts, RawIter
 else:
     _by_axis, _direct_sum, _recover = Later("by_axis"), Later("direct_sum"), Later("recover")
     _pack, _permute, _refine, _threads = Later("pack"), Later("permute"), Later("refine"), Later("threads")
 
 
-class Structure:
+class Structure(Parted):
     """How iters are arranged, and what layouts are put together from."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-        _shard: tuple[RawIter, ...]
-        _replica: tuple[RawIter, ...]
-        _offset: Offset
-
-        _rests: bool
-
-        def _parts(self) -> Parts: ...
-        def _under(self, operation: str, assuming: Any, *arguments: Any, **options: Any) -> Any: ...
-        @staticmethod
-        def _made(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> Any: ...
 
     def group_many(
         self, shapes: Sequence[Sequence[Any] | int], *, assuming: Any = None

@@ -5,30 +5,18 @@ All that is done about conditions is in `carry`, which is loaded when there are 
 
 from __future__ import annotations
 
+from ..parts import Parted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..parts import Offset, Parts, RawIter
 
-
-class Conditional:
+class Conditional(Parted):
     """What holds where: conditions on symbols, and numbers for them."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-        _shard: tuple[RawIter, ...]
-        _replica: tuple[RawIter, ...]
-        _offset: Offset
-        _rests: bool
-
-        def _parts(self) -> Parts: ...
-        @staticmethod
-        def _made(shard: tuple[RawIter, ...], replica: tuple[RawIter, ...], offset: Offset) -> Any: ...
-        @staticmethod
-        def _resting(parts: Parts, conditions: tuple[Any, ...]) -> Any: ...
 
     @property
     def conditions(self) -> tuple[Any, ...]:
