@@ -47,7 +47,6 @@ def beside(
         raise LayoutError("beside", "at least one tensor is needed")
     limits = as_limits(max_rows, max_columns, "beside")
     check_widths("beside", *[bits for _, _, bits in tensors.values()])
-    check_widths("beside", *[bits for _, _, bits in tensors.values()])
     drawn = {name: as_layout(layout, "beside") for name, (layout, _, _) in tensors.items()}
     coloring = coloring_of(next(iter(drawn.values())), color)
     grids: list[Grid] = []
