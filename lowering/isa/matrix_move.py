@@ -23,7 +23,7 @@ from tilelayout.display import Displayed
 from tilelayout.errors import LayoutError
 
 from ..errors import MachineError
-from .operand_map import LANES
+from .operand_map import LANES, Places, as_arrays
 from .record import Instruction, Operand, Place
 
 LINE_BYTES = 16
@@ -74,9 +74,11 @@ class MatrixMove(Displayed):
     _explorer: ClassVar[str] = "lowering.explore"
 
     def __post_init__(self) -> None:
-        found = self._coordinates()
-        flat = (found[0] * self.lines + found[1]) * self.elements + found[2]
-        if sorted(flat.ravel().tolist()) != list(range(self.count * self.lines * self.elements)):
+        flat = [
+            (matrix * self.lines + line) * self.elements + x
+            for matrix, line, x in zip(*self._places(), strict=True)
+        ]
+        if sorted(flat) != list(range(self.count * self.lines * self.elements)):
             raise LayoutError("MatrixMove", f"{self.name} does not move every element once")
         if self.count * self.lines > LANES:
             raise LayoutError(
@@ -129,21 +131,18 @@ class MatrixMove(Displayed):
 
         Register r of a lane is slots ``r * per_register`` on, low bits first.
         """
-        found = self._coordinates()
-        for x in found:
-            x.setflags(write=False)
-        return found
+        return as_arrays(self._places())  # type: ignore[return-value]
 
-    def _coordinates(self) -> tuple[Any, Any, Any]:
-        import numpy as np
-
-        lane, place = np.indices((LANES, self.count * self.slots))
-        matrix, slot = np.divmod(place, self.slots)
-        if not self.transposed:
-            line, first = lane // 4, lane % 4 * self.per_register
-            return matrix, line, first + slot
+    def _places(self) -> Places:
+        found: list[tuple[int, int, int]] = []
         v = self.lines // 4
-        return matrix, v * (lane % 4) + slot % v, lane // 4 + 8 * (slot // v)
+        for lane in range(LANES):
+            for matrix, slot in [divmod(place, self.slots) for place in range(self.count * self.slots)]:
+                if self.transposed:
+                    found.append((matrix, v * (lane % 4) + slot % v, lane // 4 + 8 * (slot // v)))
+                else:
+                    found.append((matrix, lane // 4, lane % 4 * self.per_register + slot))
+        return tuple(zip(*found, strict=True))
 
     @cached_property
     def instruction(self) -> Instruction:

@@ -12,61 +12,86 @@ siblings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import Any, Literal
 
 LANES = 32
 
 
+Places = tuple[tuple[int, ...], ...]
+"""For each lane and, within it, each element, in order: the index of the element, one tuple a dimension."""
+
+
 @cache
-def operand_map(rows: int, columns: int, per_register: int) -> tuple[Any, Any]:
-    """(row, column) of every element: two integer arrays ``[32 lanes, elements of a lane]``.
+def warp_places(rows: int, columns: int, per_register: int) -> Places:
+    """(row, column) of every element, by the rule.
 
-    Checked to be a bijection onto ``rows x columns``.
-
-    Errors: ValueError where it is none.
-
-    >>> row, column = operand_map(16, 8, 2)
-    >>> row[5].tolist(), column[5].tolist()
-    ([1, 1, 9, 9], [2, 3, 2, 3])
+    Plain integers, so that a record proves itself without loading numpy.
+    Errors: ValueError where it is no bijection onto ``rows x columns``.
     """
-    import numpy as np
-
-    elements = rows * columns // LANES
-    lane = np.arange(LANES)[:, None]
-    register, within = np.divmod(np.arange(elements), per_register)[0], np.arange(elements) % per_register
-    row_blocks = rows // 8
-    row = lane // 4 + 8 * (register % row_blocks)
-    column = 4 * per_register * (register // row_blocks) + per_register * (lane % 4) + within
-    return _proved((rows, columns), (row, column), f"{per_register} elements a register")  # type: ignore[return-value]
+    blocks = rows // 8
+    found = [
+        (lane // 4 + 8 * (r % blocks), 4 * per_register * (r // blocks) + per_register * (lane % 4) + s)
+        for lane in range(LANES)
+        for r, s in [divmod(v, per_register) for v in range(rows * columns // LANES)]
+    ]
+    return _proved((rows, columns), found, f"{per_register} elements a register")
 
 
 @cache
-def quadpair_map(
-    role: Literal["A", "B", "C", "D"], order: Literal["row", "col"], element: str
-) -> tuple[Any, Any, Any]:
+def quadpair_places(role: Literal["A", "B", "C", "D"], order: Literal["row", "col"], element: str) -> Places:
     """(product, row, column) of every element of sm_70's mma.m8n8k4 with f16 factors: four products of a warp.
 
     Lanes 4q to 4q + 3 and 16 + 4q to 19 + 4q are a *quadpair* and hold the operands of product q: A (8, 4), B (4, 8),
     C and D (8, 8).  `order` is that of A or B; `element`, the type of C or D, tells the two forms of the accumulator
     apart.  Source: PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f16 floating point type".
     """
+    shape = (4, 8, 8) if role in "CD" else (4, 8, 4) if role == "A" else (4, 4, 8)
+    found: list[tuple[int, int, int]] = []
+    for lane in range(LANES):
+        product, four, high = lane // 4 % 4, lane % 4, 4 * (lane // 16)
+        for i in range(8 if role in "CD" else 4):
+            if role in "CD" and element == "float32":
+                row, column = lane % 2 + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1)
+            elif role in "CD":
+                row, column = four + high, i
+            else:
+                along, across = (four + high, i) if (role == "A") == (order == "row") else (four, i + high)
+                row, column = (along, across) if order == "row" else (across, along)
+            found.append((product, row, column))
+    return _proved(shape, found, f"quadpairs, {role} {order}")
+
+
+def _proved(shape: tuple[int, ...], found: Sequence[tuple[int, ...]], what: str) -> Places:
+    """The indices by dimension, if together they are a bijection onto `shape`."""
+    inside = all(0 <= x < n for index in found for x, n in zip(index, shape, strict=True))
+    if not inside or not len(set(found)) == len(found) == prod(shape):
+        text = " x ".join(map(str, shape))
+        raise ValueError(f"no operand of {text} with {what}: not a bijection")
+    return tuple(zip(*found, strict=True))
+
+
+@cache
+def as_arrays(places: Places) -> tuple[Any, ...]:
+    """The same as read-only integer arrays ``[32 lanes, elements of a lane]``."""
     import numpy as np
 
-    lane = np.arange(LANES)[:, None]
-    i = np.arange(8 if role in "CD" else 4)
-    product, four, high = lane // 4 % 4, lane % 4, 4 * (lane // 16)
-    if role in "CD":
-        shape = (4, 8, 8)
-        if element == "float32":
-            row, column = lane % 2 + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1)
-        else:
-            row, column = four + high, i
-    else:
-        shape = (4, 8, 4) if role == "A" else (4, 4, 8)
-        along, across = (four + high, i) if (role == "A") == (order == "row") else (four, i + high)
-        row, column = (along, across) if order == "row" else (across, along)
-    return _proved(shape, (product, row, column), f"quadpairs, {role} {order}")  # type: ignore[return-value]
+    out = tuple([np.array(x, np.int64).reshape(LANES, -1) for x in places])
+    for x in out:
+        x.setflags(write=False)
+    return out
+
+
+def operand_map(rows: int, columns: int, per_register: int) -> tuple[Any, Any]:
+    """`warp_places` as arrays: (row, column), each ``[32 lanes, elements of a lane]``.
+
+    >>> row, column = operand_map(16, 8, 2)
+    >>> row[5].tolist(), column[5].tolist()
+    ([1, 1, 9, 9], [2, 3, 2, 3])
+    """
+    return as_arrays(warp_places(rows, columns, per_register))  # type: ignore[return-value]
 
 
 @cache
@@ -83,18 +108,3 @@ def scale_map(role: Literal["SFA", "SFB"], vector: int, byte: int, thread: int) 
     row, block = np.indices((16 if role == "SFA" else 8, vector))
     lane = 4 * (row % 8) + (2 * thread + row // 8 if role == "SFA" else thread)
     return row, block, lane, byte + block
-
-
-def _proved(shape: tuple[int, ...], index: tuple[Any, ...], what: str) -> tuple[Any, ...]:
-    """The index arrays, read-only, if together they are a bijection onto `shape`."""
-    import numpy as np
-
-    size = int(np.prod(shape))
-    index = tuple(np.ascontiguousarray(x) for x in np.broadcast_arrays(*index))
-    inside = all((x >= 0).all() and (x < n).all() for x, n in zip(index, shape, strict=True))
-    if not inside or index[0].size != size or np.unique(np.ravel_multi_index(index, shape)).size != size:
-        text = " x ".join(map(str, shape))
-        raise ValueError(f"no operand of {text} with {what}: not a bijection")
-    for x in index:
-        x.setflags(write=False)
-    return index

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any
 
-import numpy as np
-
 from tilelayout.expr import Index, Var, evaluate, substitute
 
 from ..dispatch import predicate, register_dispatch
@@ -137,6 +135,8 @@ def _matrices(pieces: Pieces, move: MatrixMove) -> list[Matrix] | str:
 
 
 def _matrix(pieces: Pieces, move: MatrixMove, registers: tuple[int, ...]) -> Matrix | str:
+    import numpy as np
+
     at = np.concatenate([pieces.at[r] for r in registers], axis=-1)
     bits, unit = pieces.element_bits, move.bits
     units = _units(at, bits, unit)
@@ -167,6 +167,8 @@ def _matrix(pieces: Pieces, move: MatrixMove, registers: tuple[int, ...]) -> Mat
 
 def _units(at: Any, bits: int, unit: int) -> Any:
     """Where each unit of a register begins, in bits, ``[warps, lanes, units]``; None where one is in several pieces."""
+    import numpy as np
+
     start = at * bits
     if bits >= unit:
         return (start[..., None] + np.arange(bits // unit) * unit).reshape(*at.shape[:2], -1)
@@ -177,6 +179,8 @@ def _units(at: Any, bits: int, unit: int) -> Any:
 
 def _torn(at: Any, bits: int, unit: int) -> tuple[int, int, int]:
     """(warp, lane, element) where the next element of the same unit is not the neighbor."""
+    import numpy as np
+
     ratio = unit // bits
     wrong = (at[..., 1:] - at[..., :-1] != 1) & (np.arange(1, at.shape[-1]) % ratio != 0)
     found = np.argwhere(wrong)
@@ -187,6 +191,8 @@ def _not_a_line(
     pieces: Pieces, move: MatrixMove, registers: tuple[int, ...], units: Any, expected: Any, source: Any
 ) -> str:
     """What is where, instead of the byte that a line would have there."""
+    import numpy as np
+
     warp, lane, slot = (int(x) for x in np.argwhere(expected != units)[0])
     first, _ = source[int(move.fragment[1][lane, slot])]
     register = registers[slot // move.per_register]
@@ -251,6 +257,8 @@ def _address(pieces: Pieces, matrices: list[Matrix]) -> Address | None:
     The coordinate of line l is tried as the sum of what each bit of l adds, and must be right for all lines and warps;
     lanes beyond the lines repeat them.
     """
+    import numpy as np
+
     lines = [x for matrix in matrices for x in matrix.lines]
     begin = np.concatenate([matrix.begin for matrix in matrices], axis=1)
     coordinate: list[Index] = []

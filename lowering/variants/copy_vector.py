@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..dispatch import register_dispatch
 from ..errors import fail
 from ..isa import GATHERS, LOADS, SCATTERS, STORES
@@ -104,6 +102,8 @@ def find_runs(pieces: Pieces) -> tuple[list[Run], list[int], str]:
 
 def _not_whole(pieces: Pieces, register: int, at: Any) -> str:
     """Why a register's elements are no single access; empty where they are."""
+    import numpy as np
+
     name, bits = pieces.registers.name, pieces.element_bits
     steps = at - at[..., :1]
     wrong = steps != np.arange(at.shape[-1])
@@ -118,6 +118,8 @@ def _not_whole(pieces: Pieces, register: int, at: Any) -> str:
 
 def _misaligned(pieces: Pieces, start_bits: Any, size: int) -> str:
     """Why accesses of `size` bytes from those bits on are not aligned; empty where they are."""
+    import numpy as np
+
     wrong = start_bits % (8 * size) != 0
     if wrong.any():
         warp, lane = (int(x) for x in np.argwhere(wrong)[0])

@@ -26,6 +26,9 @@ def loaded_by(code: str) -> set[str]:
         pytest.param("import tilelayout", DEAR, id="import tilelayout"),
         pytest.param(BUILD_A_LAYOUT, DEAR, id="one layout"),
         pytest.param(
+            "from lowering import copy, gemm, lower", sorted({*DEAR} - {"dataclasses", "inspect"}), id="lower"
+        ),
+        pytest.param(
             "import lowering", ["numba", "numba_cuda", "llvmlite", "cuda", "sympy"], id="import lowering"
         ),
     ],

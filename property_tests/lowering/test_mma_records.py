@@ -15,7 +15,7 @@ from lowering.fragments import layout, operand_shape
 from lowering.isa import DENSE, MMA_INSTRUCTIONS, BlockScale, MmaInstruction
 from lowering.isa.elements import pack, shift_within, unpack
 from lowering.isa.mma import QUADPAIR, ROLES
-from lowering.isa.operand_map import operand_map, quadpair_map, scale_map
+from lowering.isa.operand_map import as_arrays, operand_map, quadpair_places, scale_map
 from lowering.isa.record import Emulated
 from lowering.target import TARGETS, target
 from tilelayout import LayoutError, laneid
@@ -369,7 +369,7 @@ def test_one_bit_factors_need_an_operation() -> None:
 
 
 def test_maps_cannot_be_written() -> None:
-    for index in (operand_map(16, 8, 2), quadpair_map("A", "col", "float16")):
+    for index in (operand_map(16, 8, 2), as_arrays(quadpair_places("A", "col", "float16"))):
         for x in index:
             with pytest.raises(ValueError, match="read-only"):
                 x[0, 0] = 1

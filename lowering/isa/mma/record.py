@@ -12,10 +12,9 @@ from tilelayout.errors import LayoutError
 from tilelayout.parts import as_extent, product
 
 from ...dtypes import dtype
-from ..operand_map import LANES, operand_map, quadpair_map, scale_map
+from ..operand_map import LANES, Places, as_arrays, quadpair_places, scale_map, warp_places
 from ..record import Emulated, Instruction, Kind, Operand
 from .kinds import KINDS
-from .meaning import multiply
 from .scale import BlockScale
 
 Role = Literal["A", "B", "C", "D"]
@@ -97,7 +96,7 @@ class MmaInstruction(Displayed):
             if wrong:
                 raise LayoutError("MmaInstruction", rule)
         for role in ROLES:
-            self.index(role)  # proves that the operand's elements are all there, each once
+            self.places(role)  # proves that the operand's elements are all there, each once
 
     def _rules(self) -> Iterator[tuple[bool, str]]:
         """(whether the record breaks it, what to say)."""
@@ -194,12 +193,16 @@ class MmaInstruction(Displayed):
 
     def index(self, role: Role) -> tuple[Any, ...]:
         """Which element of `operand_shape` each lane's slot holds: index arrays ``[32 lanes, slots]``, a bijection."""
+        return as_arrays(self.places(role))
+
+    def places(self, role: Role) -> Places:
+        """The same as plain integers, proved to be a bijection."""
         if self.rule == "quadpair":
             order = {"A": self.a_layout, "B": self.b_layout}.get(role, "row")
-            return quadpair_map(role, order, self.element(role))
+            return quadpair_places(role, order, self.element(role))
         if role == "B":  # PTX holds B as (N, K)
-            return operand_map(self.n, self.k, self.k_pack)[::-1]
-        return operand_map(self.m, self.k, self.k_pack) if role == "A" else operand_map(self.m, self.n, 2)
+            return warp_places(self.n, self.k, self.k_pack)[::-1]
+        return warp_places(self.m, self.k, self.k_pack) if role == "A" else warp_places(self.m, self.n, 2)
 
     def scale_index(self, role: Literal["SFA", "SFB"]) -> tuple[Any, ...]:
         """Where each scale factor is: (row, block, lane, byte), see `scale_map`; rows M or N.
@@ -310,4 +313,6 @@ class MmaInstruction(Displayed):
 
     def multiply(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The meaning, see `meaning.multiply`."""
+        from .meaning import multiply  # with numpy and the models, which nobody needs who only lowers
+
         return multiply(self, values)

@@ -11,10 +11,9 @@ from tilelayout.display import Displayed
 from tilelayout.errors import LayoutError
 
 from ..mma.record import MmaInstruction, Role
-from ..operand_map import operand_map
+from ..operand_map import Places, as_arrays, warp_places
 from ..record import Emulated, Instruction, Operand
 from .compress import compress, decompress
-from .meaning import multiply
 from .metadata import CODE_BITS, ROWS, Sparsity
 
 
@@ -63,7 +62,7 @@ class SparseMma(Displayed):
         if self.dense.m != ROWS or self.dense.k_pack not in (1, 2, 4, 8):
             raise LayoutError("SparseMma", f"there is no sparse {self.dense.name}")
         self.sparsity.check_selector(self.selector)
-        self.index("A")
+        self._stored()
 
     @cached_property
     def sparsity(self) -> Sparsity:
@@ -112,7 +111,11 @@ class SparseMma(Displayed):
         """Which element of `operand_shape` each lane's slot holds: index arrays ``[32 lanes, slots]``, a bijection."""
         if role != "A":
             return self.dense.index(role)
-        return operand_map(ROWS, self.dense.k // 2, self.dense.k_pack)
+        return as_arrays(self._stored())
+
+    def _stored(self) -> Places:
+        """Where the stored elements of A are, proved to be a bijection."""
+        return warp_places(ROWS, self.dense.k // 2, self.dense.k_pack)
 
     def elements(self, role: Role) -> int:
         """Elements of the operand that each lane holds; of A, kept ones."""
@@ -158,6 +161,8 @@ class SparseMma(Displayed):
 
     def multiply(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The meaning, see `meaning.multiply`."""
+        from .meaning import multiply  # with numpy and the models, which nobody needs who only lowers
+
         return multiply(self, values)
 
     def compress(self, A: Any) -> tuple[Any, Any]:
