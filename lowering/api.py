@@ -13,9 +13,9 @@ from tilelayout.display import Displayed
 
 from . import dispatch as _dispatch
 from . import variants as _variants
+from .compose import Kernel, stage
 from .dispatch import Declined, Variant, declined_table
 from .errors import DispatchError
-from .kernels import Kernel, stage
 from .program import Program
 from .scope import Context, context
 from .target import target as _target

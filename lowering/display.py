@@ -19,12 +19,12 @@ from tilelayout.errors import nearest
 
 from . import fragments, matrix_fragments
 from .api import Lowered
+from .compose import Kernel
 from .isa import MmaInstruction
 from .isa.matrix_move import MatrixMove
 from .isa.movmatrix import MatrixTranspose
 from .isa.sparse import SparseMma
 from .isa.wgmma import Wgmma
-from .kernels import Kernel
 from .ops import GemmCall
 from .tile import Tile, TileRegion
 

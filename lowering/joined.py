@@ -1,6 +1,6 @@
 """Several lowered calls as one kernel that can be printed, run, assembled and explained, as one lowered call can.
 
-`kernels.sequence` joins the programs; here the backends are put to them.  No variant may enter.
+`compose.sequence` joins the programs; here the backends are put to them.  No variant may enter.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from tilelayout import LayoutError
 from tilelayout.errors import nearest
 
-from . import kernels
+from . import compose
 from .api import Lowered
-from .kernels import BARRIER
+from .compose import BARRIER
 from .program import Address, Instr
 from .target import Target
 
@@ -49,7 +49,7 @@ def sequence(parts: Iterable[Lowered | Instr], name: str = "kernel") -> LoweredS
     True
     """
     given = tuple(parts)
-    found = kernels.sequence(given, name)
+    found = compose.sequence(given, name)
     calls = [p for p in given if isinstance(p, Lowered)]
     for call in calls:
         if call.context.target != calls[0].context.target:
@@ -61,7 +61,7 @@ def sequence(parts: Iterable[Lowered | Instr], name: str = "kernel") -> LoweredS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LoweredSequence(kernels.Sequence):
+class LoweredSequence(compose.Sequence):
     """A whole kernel of lowered calls, with its text, its machine code and its results.
 
     ``print(kernel)`` shows its steps.  The rest is made when it is first asked for: ``ptx`` and ``cuda`` text,

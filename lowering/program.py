@@ -1,25 +1,28 @@
 """Programs: what a variant returns, and the only thing that backends translate.
 
 A program is a small structured text over *registers* (groups of them that each lane has), *buffers* in memory,
-addresses as `tilelayout.expr` expressions, and instructions of `isa`.  Loops here are constant and fully unrolled;
-what asynchronous kernels need (run-time loops, thread roles, barriers) gets statements of its own beside these.  No
-layout and no backend may enter.
+addresses as `tilelayout.expr` expressions, and instructions of `isa`.  `For` is constant and fully unrolled; a program
+of such loops alone is *straight*, and its steps can be listed.  Whole kernels add the statements of `control`: run-time
+variables and loops, and branches on thread roles.  No layout and no backend may enter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from tilelayout import LayoutError
-from tilelayout.expr import Index, Var, render
+from tilelayout.expr import Expr, Index, Var, render, substitute
 
+from .control import If, Parameter, Set, TensorMap, While, replaced
 from .dtypes import dtype
 from .isa.record import SPACES, Instruction
 from .storage import Address, Buffer, Registers, Slot, View
 
-Argument = tuple[Slot, ...] | Address
+Argument = tuple[Slot, ...] | Address | Index | Parameter | TensorMap
+"""By the operand's kind: registers, an address, the value of an expression, what a launch gives."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,15 @@ class Comment:
     text: str
 
 
-Statement = Instr | For | Comment
+Statement = Instr | For | Comment | Set | If | While
 
 
 @dataclass(frozen=True)
 class Step:
-    """One executed instruction: registers resolved to numbers."""
+    """One executed instruction: registers resolved to numbers, all else as it was."""
 
     instruction: Instruction
-    arguments: tuple[tuple[tuple[Registers, int], ...] | Address, ...]
+    arguments: tuple[Any, ...]  # ((registers, number), ...) for registers; an Argument for all else
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ class Program:
         buffers: tensors in memory, as kernel parameters in order.
         views: how the operands' registers are numbered, for the reader and for tests.
         body: the statements.
+        parameters: numbers that the launch gives, after the buffers in global memory.
+        maps: tensor maps, as the last parameters.
     """
 
     name: str
@@ -97,6 +102,13 @@ class Program:
     buffers: tuple[Buffer, ...] = ()
     scratch: tuple[Registers, ...] = ()
     views: tuple[View, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    maps: tuple[TensorMap, ...] = ()
+
+    @property
+    def straight(self) -> bool:
+        """Whether every statement is an instruction, a comment or a constant loop of such."""
+        return all(isinstance(s, Instr | For | Comment) for s in every(self.body))
 
     @cached_property
     def registers(self) -> tuple[Registers, ...]:
@@ -123,7 +135,10 @@ class Program:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The program fully unrolled."""
+        """The program fully unrolled.
+
+        Errors: LayoutError for a program that is not straight.
+        """
         return tuple(_unroll(self.body, {}))
 
     @cached_property
@@ -139,16 +154,30 @@ class Program:
         return program_text(self)
 
 
-def _instructions(body: tuple[Statement, ...]) -> Iterator[Instruction]:
+def every(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Each statement, however deep, in order of the text."""
     for s in body:
+        yield s
+        for part in ("body", "orelse"):
+            yield from every(getattr(s, part, ()))
+
+
+def _instructions(body: tuple[Statement, ...]) -> Iterator[Instruction]:
+    for s in every(body):
         if isinstance(s, Instr):
             yield s.instruction
-        elif isinstance(s, For):
-            yield from _instructions(s.body)
 
 
 def walk(body: tuple[Statement, ...], env: dict[str, int]) -> Iterator[tuple[Comment | Step, dict[str, int]]]:
-    """Statements in order of execution, loops unrolled, with the loop variables' values."""
+    """Statements in order of execution, loops unrolled, with the loop variables' values.
+
+    Errors: LayoutError for what only a run can decide.
+    """
+    for s in every(body):
+        if not isinstance(s, Instr | For | Comment):
+            raise LayoutError(
+                "walk", f"a program with {type(s).__name__} is not straight: only a run knows its steps"
+            )
     yield from _walk(_prepared(body, tuple(env)), env)
 
 
@@ -185,8 +214,8 @@ class _Resolver:
 
     def __init__(self, instr: Instr, names: tuple[str, ...]) -> None:
         self.instr = instr
-        slots = [s for a in instr.arguments if not isinstance(a, Address) for s in a]
-        self.groups = [None if isinstance(a, Address) else [s.registers for s in a] for a in instr.arguments]
+        slots = [s for a in instr.arguments if isinstance(a, tuple) for s in a]
+        self.groups = [[s.registers for s in a] if isinstance(a, tuple) else None for a in instr.arguments]
         self.numbers = compiled([s.index for s in slots], names)
 
     def step(self, env: dict[str, int]) -> Step:
@@ -210,6 +239,35 @@ def _unroll(body: tuple[Statement, ...], env: dict[str, int]) -> Iterator[Step]:
             yield s
 
 
+def unrolled(body: tuple[Statement, ...], env: Mapping[str, int] | None = None) -> tuple[Statement, ...]:
+    """The statements without constant loops, which stay as often as they turn; all else is as it was."""
+    env = env or {}
+    out: list[Statement] = []
+    for s in body:
+        if isinstance(s, For):
+            for i in range(s.count):
+                out += unrolled(s.body, {**env, s.var.name: i})
+        elif isinstance(s, If):
+            out.append(If(replaced(s.condition, env), unrolled(s.body, env), unrolled(s.orelse, env)))
+        elif isinstance(s, While):
+            out.append(While(replaced(s.condition, env), unrolled(s.body, env), s.hoist))
+        elif isinstance(s, Set):
+            out.append(Set(s.variable, substitute(s.value, env)))
+        elif isinstance(s, Comment):
+            out.append(Comment(s.text.format_map(env)))
+        else:
+            out.append(Instr(s.instruction, tuple([_filled(a, env) for a in s.arguments])) if env else s)
+    return tuple(out)
+
+
+def _filled(argument: Argument, env: Mapping[str, int]) -> Argument:
+    if isinstance(argument, tuple):
+        return tuple([Slot(s.registers, substitute(s.index, env)) for s in argument])
+    if isinstance(argument, Address):
+        return Address(argument.buffer, tuple([substitute(x, env) for x in argument.coordinate]))
+    return substitute(argument, env) if isinstance(argument, Expr) else argument
+
+
 def _peak(program: Program) -> int:
     """Live ranges over the unrolled steps: an input from its first use, an output until the end."""
     first: dict[tuple[Registers, int], int] = {}
@@ -217,7 +275,7 @@ def _peak(program: Program) -> int:
     end = len(program.steps)
     for at, step in enumerate(program.steps):
         for argument in step.arguments:
-            if not isinstance(argument, Address):
+            if isinstance(argument, tuple):
                 for register in argument:
                     first.setdefault(register, at)
                     last[register] = at
@@ -241,35 +299,69 @@ def _peak(program: Program) -> int:
 
 
 def program_text(program: Program) -> str:
-    """The unrolled nest, one instruction a line."""
+    """The nest, one instruction a line: unrolled, but for loops and branches of the run."""
     lines = [f"program {program.name}: {program.warps} warp{'s' * (program.warps > 1)}"]
     for b in program.buffers:
         aligned = f", aligned to {b.alignment} bytes" if b.alignment else ""
-        lines.append(f"  buffer {b.name}: {b.dtype}{list(b.shape)} row-major in {b.space} memory{aligned}")
+        shape = "[...]" if b.is_run_time else f"{list(b.shape)} row-major"
+        lines.append(f"  buffer {b.name}: {b.dtype}{shape} in {b.space} memory{aligned}")
+    for p in program.parameters:
+        lines.append(f"  parameter {p.name}: {p.kind}" + (f", {p.lo} to {p.hi}" if p.lo is not None else ""))
+    for m in program.maps:
+        lines.append(f"  tensor map {m.name}: of {m.buffer.name}, boxes {list(m.box)}, swizzle {m.swizzle}")
     for r in program.registers:
         use = "in" if r in program.inputs else "out" if r in program.outputs else "scratch"
         use = "in, out" if r in program.inputs and r in program.outputs else use
         elements = "" if r.kind == dtype(r.dtype).ptx else f" of {r.dtype}"
         lines.append(f"  registers {r.name}[0..{r.count - 1}]: {r.kind}{elements}  ({r.role}, {use})")
-    for s, _ in walk(program.body, {}):
-        lines.append("  " + (f"# {s.text}" if isinstance(s, Comment) else step_text(s)))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_body_text(unrolled(program.body), "  ")])
+
+
+def _body_text(body: tuple[Statement, ...], indent: str) -> Iterator[str]:
+    for s in body:
+        if isinstance(s, Comment):
+            yield f"{indent}# {s.text}"
+        elif isinstance(s, Set):
+            yield f"{indent}{s.variable.name} = {render(s.value, 'python')}"
+        elif isinstance(s, If | While):
+            yield f"{indent}{'if' if isinstance(s, If) else 'while'} {s.condition}:"
+            yield from _body_text(s.body, indent + "    ")
+            if isinstance(s, If) and s.orelse:
+                yield f"{indent}else:"
+                yield from _body_text(s.orelse, indent + "    ")
+        else:
+            yield indent + instr_text(s)  # type: ignore[arg-type]
+
+
+def instr_text(instr: Instr) -> str:
+    """The instruction with the registers' names in place of numbers."""
+    return _named(instr.instruction, [
+        [f"{s.registers.name}[{s.index}]" for s in a] if isinstance(a, tuple) else a for a in instr.arguments
+    ])  # fmt: skip
 
 
 def step_text(step: Step) -> str:
-    """The instruction with the registers' names in place of numbers."""
+    """The same of an executed one."""
+    return _named(
+        step.instruction,
+        [[f"{r.name}[{i}]" for r, i in a] if isinstance(a, tuple) else a for a in step.arguments],
+    )
+
+
+def _named(instruction: Instruction, arguments: Sequence[Any]) -> str:
     names: dict[str, list[str]] = {}
-    for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
-        if isinstance(argument, Address):
-            inside = ", ".join(render(x, "python") for x in argument.coordinate)
-            bit = [f"bit {render(argument.bit, 'python')}"] if argument.buffer.per_unit > 1 else []
-            names[operand.name] = [f"{argument.buffer.name}({inside})", *bit]
+    for operand, a in zip(instruction.operands, arguments, strict=True):
+        if isinstance(a, Address):
+            inside = ", ".join(render(x, "python") for x in a.coordinate)
+            bit = [f"bit {render(a.bit, 'python')}"] if a.buffer.per_unit > 1 else []
+            names[operand.name] = [f"{a.buffer.name}({inside})", *bit]
+        elif isinstance(a, Parameter | TensorMap):
+            names[operand.name] = [a.name]
         else:
-            names[operand.name] = [f"{r.name}[{i}]" for r, i in argument]
-    return step.instruction.text(names)
+            names[operand.name] = a if isinstance(a, list) else [render(a, "python")]
+    return instruction.text(names)
 
 
-__all__ = [
-    "Address", "Buffer", "Comment", "For", "Instr", "Program", "Registers", "Slot", "Statement", "Step", "View",
-    "compiled", "program_text", "step_text", "walk",
-]  # fmt: skip
+__all__ = ["Address", "Argument", "Buffer", "Comment", "For", "If", "Instr", "Parameter", "Program", "Registers",
+           "Set", "Slot", "Statement", "Step", "TensorMap", "View", "While", "compiled", "every", "instr_text",
+           "program_text", "step_text", "unrolled", "walk"]  # fmt: skip

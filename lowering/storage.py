@@ -13,6 +13,9 @@ from tilelayout.expr import Index
 
 from .dtypes import dtype
 
+RUN_TIME = 0
+"""In place of the first extent of a buffer whose length is known when it is launched."""
+
 SPACES = ("global", "shared")
 """Memories that a buffer can lie in."""
 
@@ -78,7 +81,8 @@ class Buffer:
     coordinate of an address is what the layout gives.
 
     Attributes:
-        name, role, dtype, shape: of the tensor.
+        name, role, dtype, shape: of the tensor.  A first extent of `RUN_TIME`, in global memory: as long as what the
+            launch gives.
         container: bits that each element takes, as in `Registers`.  Elements of less than a byte are packed, the one
             with the lower index in the lower bits; 6- and 4-bit types with a byte each sit in it as in a register.
         space: "global" or "shared".
@@ -115,8 +119,13 @@ class Buffer:
             )
 
     @property
+    def is_run_time(self) -> bool:
+        """Whether its length is known when it is launched, no sooner."""
+        return self.shape[:1] == (RUN_TIME,)
+
+    @property
     def elements(self) -> int:
-        """How many there are."""
+        """How many there are; 0 for a length that is known at run time."""
         return prod(self.shape)
 
     @property

@@ -13,7 +13,7 @@ from lowering import BARRIER, LoweredSequence, Tile, copy, gemm, lower, sequence
 from lowering.backends.reference import run_tiles
 from lowering.fragments import partition
 from lowering.isa import DENSE
-from lowering.kernels import Sequence
+from lowering.compose import Sequence
 from tilelayout import S, TileLayout, laneid, warpid
 
 

@@ -14,10 +14,10 @@ from dataclasses import replace
 from tilelayout import LayoutError
 from tilelayout.expr import render, variables
 
+from ..compose.staged import Kernel
 from ..isa import COPY, GATHER, LOAD_WORD, SCATTER, STORE_WORD, ZERO
 from ..isa.operand_map import LANES
 from ..isa.record import Instruction
-from ..kernels.staged import Kernel
 from ..program import Address, Buffer, Comment, Instr, Program, Registers, Slot, Step, walk
 from .address import index_bits, packing
 from .names import Names, comment_line

@@ -71,7 +71,7 @@ def ptx_module(program: Program, target: Target, threads: int | None = None) -> 
         names = ", ".join(r.name for r in (*program.inputs, *program.outputs))
         raise ValueError(
             f"program {program.name} passes registers ({names}): a module's entry passes buffers alone; "
-            "lowering.kernels.stage makes such a program"
+            "lowering.compose.stage makes such a program"
         )
     own = LANES * program.warps
     if threads is not None and threads != own and any(b.space == "shared" for b in program.buffers):

@@ -1,27 +1,46 @@
-"""``bar.sync``: all threads of a CTA wait for one another, and see what each wrote to shared memory before."""
+"""Barriers of a CTA, of some of its warps, and of a warp: threads wait for one another, and see what each wrote."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from .record import Instruction
+from .protocols import CTA_BARRIER, NAMED_BARRIER, WARP_BARRIER
+from .record import Instruction, Operand
+
+_SECTION = "Parallel Synchronization and Communication Instructions: bar, barrier"
 
 
-def _nothing(values: Mapping[str, Any]) -> dict[str, Any]:
+def nothing(values: Mapping[str, Any]) -> dict[str, Any]:
     """No register changes; the reference machine knows what is ordered."""
     return {}
 
 
-BAR_SYNC = Instruction(
-    "bar.sync",
-    "bar.sync 0;",
-    (),
-    75,
-    (6, 3),
-    "Parallel Synchronization and Communication Instructions: bar, barrier",
-    _nothing,
-    effect="memory",
-    collective=True,
-)
+def _barrier(
+    name: str, template: str, operands: tuple[Operand, ...], section: str, protocol: str
+) -> Instruction:
+    return Instruction(
+        name, template, operands, 75, (6, 3), section, nothing, effect="memory", collective=True, protocol=protocol
+    )  # fmt: skip
+
+
+BAR_SYNC = _barrier("bar.sync", "bar.sync 0;", (), _SECTION, CTA_BARRIER)
 """On barrier 0, by every thread of the CTA."""
+
+BAR_NAMED = _barrier(
+    "bar.sync.named",
+    "bar.sync {id}, {count};",
+    (Operand("id", 1, "value", "read"), Operand("count", 1, "value", "read")),
+    _SECTION,
+    NAMED_BARRIER,
+)
+"""On barrier `id`, 1 to 15, by `count` threads, a multiple of 32."""
+
+BAR_WARP = _barrier(
+    "bar.warp.sync",
+    "bar.warp.sync 0xffffffff;",
+    (),
+    "Parallel Synchronization and Communication Instructions: bar.warp.sync",
+    WARP_BARRIER,
+)
+"""By every lane of the warp."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ..target import TARGETS, Target
 
 Access = Literal["read", "write", "update"]
-Kind = Literal["f32", "f64", "b32", "address", "shared"]
+Kind = Literal["f32", "f64", "b32", "address", "shared", "value", "parameter", "map"]
 Space = Literal["global", "shared"]
 
 SPACES: dict[str, Space] = {"address": "global", "shared": "shared"}
@@ -24,7 +24,8 @@ class Operand:
         name: its name in the template.
         count: registers per lane; more than one is a brace-enclosed vector.  An address counts one.
         kind: the register class; "address" for a place in global memory (64 bits), "shared" for one in shared memory
-            (32 bits).
+            (32 bits); "value" for an integer of 32 bits that an expression gives each lane; "parameter" for a number
+            that the launch gives; "map" for a tensor map.
         access: "read", "write", or "update" (read and written in place).
         bytes: what an address stands for, from it on, and what it must be a multiple of; 0: one element of the buffer.
         lanes: lanes whose address is used, from 0 on.
@@ -50,9 +51,13 @@ class Operand:
         return self.access != "write"
 
     @property
+    def is_registers(self) -> bool:
+        return self.kind in ("f32", "f64", "b32")
+
+    @property
     def words(self) -> int:
-        """32-bit words per lane: an f64 register is two, the low one first.  0 for an address."""
-        return self.count * {"f64": 2, "address": 0, "shared": 0}.get(self.kind, 1)
+        """32-bit words per lane: an f64 register is two, the low one first.  0 for what is no register."""
+        return self.count * {"f64": 2, "f32": 1, "b32": 1}.get(self.kind, 0)
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,8 @@ class Instruction:
             for an f64 register, low one first), the same for every register operand that is written out.  An
             address operand comes as a `Place`.  ``values`` may hold "numerics", the name of a model of rounding.
         effect: "none" for a function of its operands, "memory" if it reads or writes memory.
+        protocol: for what waits, or is done later: the name of what the reference machine does for it, see
+            `isa.protocols`.  Empty: `meaning` says all.
         collective: whether all lanes of the warp must execute it together (``.sync.aligned``).
         specific: for an instruction that only architecture- or family-specific targets have (sm_90a, sm_120f): their
             compute capabilities.  Empty: every target from `sm` on has it.
@@ -107,6 +114,7 @@ class Instruction:
     specific: tuple[int, ...] = ()
     emulated: tuple[Emulated, ...] = ()
     family: bool = True
+    protocol: str = ""
 
     @property
     def mnemonic(self) -> str:
@@ -129,7 +137,7 @@ class Instruction:
     def stores(self) -> bool:
         """Whether it writes to the memory that its addresses name."""
         return any(o.is_address for o in self.operands) and any(
-            o.reads and not o.is_address for o in self.operands
+            o.reads and o.is_registers for o in self.operands
         )
 
     def refusal(self, target: Target, version: tuple[int, int] | None = None) -> str:
@@ -170,7 +178,7 @@ def _has_bit(operand: Operand, names: list[str]) -> bool:
 
 
 def _operand_text(operand: Operand, names: list[str]) -> str:
-    if operand.is_address:
+    if not operand.is_registers:
         return names[0]
     return names[0] if operand.count == 1 and not operand.name.isupper() else "{" + ", ".join(names) + "}"
 

@@ -19,7 +19,7 @@ from lowering.backends.memory import Memory, collect_memory, fill_memory
 from lowering.backends.ptx import ptx_module
 from lowering.backends.reference import run_tiles
 from lowering.backends.shared_memory import SharedMemory
-from lowering.kernels import BARRIER, Sequence, sequence
+from lowering.compose import BARRIER, Sequence, sequence
 from lowering.target import Target, target
 from tilelayout import S, TileLayout, laneid
 

@@ -147,7 +147,7 @@ def test_no_room_may_import_one_above_or_beside_it(skeleton: Path, package: str)
         ("lowering.isa.mma", "lowering.dispatch", "lowering-rooms"),
         ("lowering.backends.ptx", "numba", "numba"),
         ("lowering.api", "llvmlite", "numba"),
-        ("lowering.kernels.staged", "numba.cuda", "numba"),
+        ("lowering.compose.staged", "numba.cuda", "numba"),
         ("tilelayout.codegen.numba_text", "numba", "numba"),
         ("tilelayout.layout", "sympy", "sympy"),
         ("tilelayout.algebra.compose", "sympy.core", "sympy"),

@@ -9,7 +9,7 @@ import pytest
 from lowering import Tile, copy, lower
 from lowering.backends.banks import shared_accesses
 from lowering.fragments import A_FRAG
-from lowering.kernels import sequence
+from lowering.compose import sequence
 from tilelayout import S, Swizzle, TileLayout, laneid, warpid
 from tilelayout.analysis import Access, bank_conflicts
 

@@ -7,7 +7,7 @@ import pytest
 
 from lowering import Lowered, lower
 from lowering.backends.numba_cuda import kernel_ptx
-from lowering.kernels import stage
+from lowering.compose import stage
 from property_tests.gemm_cases import one_warp, several_warps
 from property_tests.lowering import numba_machine
 from property_tests.lowering.ptx_machine import execute

@@ -23,7 +23,7 @@ from lowering.backends.ptx import ptx_module
 from lowering.backends.shared_memory import SharedMemory
 from lowering.fragments import A_FRAG, partition
 from lowering.isa import BAR_SYNC
-from lowering.kernels import BARRIER, Sequence, sequence
+from lowering.compose import BARRIER, Sequence, sequence
 from lowering.program import Address, Instr, Slot
 from lowering.registers import LANE
 from lowering.target import TARGETS, target

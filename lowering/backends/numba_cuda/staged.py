@@ -27,7 +27,7 @@ Tiles = Mapping[str, Tile]
 
 
 class Staged(Protocol):
-    """A register program that is to become a kernel (`lowering.kernels` makes them; it stands above this room)."""
+    """A register program that is to become a kernel (`lowering.compose` makes them; it stands above this room)."""
 
     @property
     def core(self) -> Program:

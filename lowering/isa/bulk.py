@@ -1,0 +1,108 @@
+"""The copy engine (TMA): boxes of tensors between global and shared memory, by one thread, done later."""
+
+from __future__ import annotations
+
+from .barrier import nothing
+from .protocols import BULK_COMMIT as _COMMIT
+from .protocols import BULK_LOAD as _LOAD
+from .protocols import BULK_STORE as _STORE
+from .protocols import BULK_WAIT as _WAIT
+from .protocols import BULK_WAIT_READ as _WAIT_READ
+from .protocols import HINT, PROXY_FENCE
+from .record import Instruction, Operand
+
+_SECTION = "Data Movement and Conversion Instructions: cp.async.bulk"
+_MAP = Operand("map", 1, "map", "read")
+RANKS = (1, 2, 3, 4, 5)
+
+
+def _bulk(
+    name: str,
+    template: str,
+    operands: tuple[Operand, ...],
+    what: str,
+    protocol: str,
+    ptx: tuple[int, int] = (8, 0),
+) -> Instruction:
+    return Instruction(
+        name, template, operands, 90, ptx, f"{_SECTION}{what}", nothing, effect="memory", protocol=protocol
+    )  # fmt: skip
+
+
+def _coordinates(rank: int) -> tuple[str, list[Operand]]:
+    names = [f"c{i}" for i in range(rank)]
+    return ", ".join(f"{{{n}}}" for n in names), [Operand(n, 1, "value", "read") for n in names]
+
+
+def _load(rank: int) -> Instruction:
+    text, coordinates = _coordinates(rank)
+    return _bulk(
+        f"cp.async.bulk.tensor.{rank}d.load",
+        f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        f"[{{dst}}], [{{map}}, {{{{{text}}}}}], [{{bar}}];",
+        (
+            Operand("dst", 1, "shared", "read", 128),
+            _MAP,
+            *coordinates,
+            Operand("bar", 1, "shared", "read", 8),
+        ),
+        ".tensor",
+        _LOAD,
+    )
+
+
+def _store(rank: int) -> Instruction:
+    text, coordinates = _coordinates(rank)
+    return _bulk(
+        f"cp.async.bulk.tensor.{rank}d.store",
+        f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group [{{map}}, {{{{{text}}}}}], [{{src}}];",
+        (_MAP, *coordinates, Operand("src", 1, "shared", "read", 128)),
+        ".tensor",
+        _STORE,
+    )
+
+
+def _wait(read: bool) -> Instruction:
+    form = ".read" if read else ""
+    return _bulk(
+        f"cp.async.bulk.wait_group{form}",
+        f"cp.async.bulk.wait_group{form} {{pending}};",
+        (Operand("pending", 1, "value", "read"),),
+        ".wait_group",
+        _WAIT_READ if read else _WAIT,
+    )
+
+
+BULK_LOAD = {rank: _load(rank) for rank in RANKS}
+"""Dimensions of the tensor -> the load of a box of it; dimension 0 is the contiguous one."""
+BULK_STORE = {rank: _store(rank) for rank in RANKS}
+BULK_COMMIT = _bulk("cp.async.bulk.commit_group", "cp.async.bulk.commit_group;", (), ".commit_group", _COMMIT)
+BULK_WAIT = _wait(False)
+"""`pending`, a constant: the groups of stores that may still be under way; all others are written."""
+BULK_WAIT_READ = _wait(True)
+"""The same, until shared memory may be overwritten."""
+
+FENCE_PROXY_ASYNC = Instruction(
+    "fence.proxy.async.shared::cta",
+    "fence.proxy.async.shared::cta;",
+    (),
+    90,
+    (8, 0),
+    "Parallel Synchronization and Communication Instructions: membar, fence",
+    nothing,
+    effect="memory",
+    protocol=PROXY_FENCE,
+)
+"""Between stores to shared memory by threads and their reading by the copy engine."""
+
+PREFETCH_MAP = Instruction(
+    "prefetch.tensormap",
+    "prefetch.tensormap [{map}];",
+    (_MAP,),
+    90,
+    (8, 0),
+    "Data Movement and Conversion Instructions: prefetch, prefetchu",
+    nothing,
+    effect="memory",
+    protocol=HINT,
+)
