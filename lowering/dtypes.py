@@ -53,6 +53,7 @@ DTYPES = {
         DType("tfloat32", 32, "tf32", carrier="float32"),
         DType("float16", 16, "f16"),
         DType("bfloat16", 16, "bf16"),
+        DType("uint64", 64, "b64"),  # what a barrier in shared memory takes; nothing is computed with it
         DType("int32", 32, "s32"),
         DType("uint32", 32, "u32"),
         DType("int16", 16, "s16"),

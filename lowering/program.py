@@ -92,6 +92,8 @@ class Program:
         body: the statements.
         parameters: numbers that the launch gives, after the buffers in global memory.
         maps: tensor maps, as the last parameters.
+        resident: CTAs that must find room on a multiprocessor together, which limits a thread's registers; 0: as many
+            as there happen to be room for.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Program:
     views: tuple[View, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     maps: tuple[TensorMap, ...] = ()
+    resident: int = 0
 
     @property
     def straight(self) -> bool:

@@ -1,37 +1,18 @@
 """PTX text: a program as a complete module with one entry.
 
-The registers keep the program's names, so that every ``mma.sync`` shows which fragment registers it takes.
 Only text is made here; `assemble` makes machine code of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilelayout import LayoutError
-from tilelayout.expr import Index
 
 from ..isa.operand_map import LANES
 from ..isa.record import Instruction
-from ..program import Address, Buffer, Comment, Program, Registers, Step, walk
+from ..program import Program
 from ..target import Target
-from .address import IndexCode, byte_offset, packing, split_constant
-from .names import Names, comment_line
-from .shared_memory import SharedMemory
-
-# What PTX reads by itself behind a %: a register of such a name would hide it, or be refused.
-_SPECIAL = """
-    tid ntid laneid warpid nwarpid ctaid nctaid smid nsmid gridid clusterid nclusterid cluster_ctaid
-    cluster_nctaid cluster_ctarank cluster_nctarank is_explicit_cluster lanemask_eq lanemask_le lanemask_lt
-    lanemask_ge lanemask_gt clock clock_hi clock64 globaltimer globaltimer_lo globaltimer_hi total_smem_size
-    aggr_smem_size dynamic_smem_size current_graph_exec reserved_smem_offset_begin reserved_smem_offset_end
-    reserved_smem_offset_cap reserved_smem_offset_0 reserved_smem_offset_1
-""".split()
-_NUMBERED = [f"envreg{i}" for i in range(32)] + [f"pm{i}{wide}" for i in range(8) for wide in ("", "_64")]
-
-# Immediate offsets are signed numbers of 32 bits; what lies beyond goes to the address register.
-_IMMEDIATE = 1 << 31
-_PAGE = 1 << 30
+from .ptx_body import Module, ptx_version
+from .ptx_structured import StructuredModule
 
 
 class TargetError(ValueError):
@@ -46,11 +27,6 @@ def check_target(instruction: Instruction, target: Target) -> None:
     reason = instruction.refusal(target)
     if reason:
         raise TargetError(f"instruction {instruction.name} ({instruction.mnemonic}) {reason}")
-
-
-def ptx_version(program: Program, target: Target) -> tuple[int, int]:
-    """The smallest PTX ISA version with the target and every instruction: old drivers take the text."""
-    return max([target.ptx, *[i.ptx for i in program.instructions]])
 
 
 def ptx_module(program: Program, target: Target, threads: int | None = None) -> str:
@@ -78,166 +54,8 @@ def ptx_module(program: Program, target: Target, threads: int | None = None) -> 
         raise LayoutError(
             "ptx_module", f"the warps of {program.name} share memory: it takes {own} threads, got {threads}"
         )
-    return _Module(program, target, threads or own).text()
+    kind = Module if program.straight and not program.parameters and not program.maps else StructuredModule
+    return kind(program, target, threads or own).text()
 
 
-@dataclass(frozen=True)
-class _Base:
-    """A buffer: its parameter or its array in shared memory, the register of its address, the base name of addresses
-    within it, and their width in bits.
-    """
-
-    symbol: str
-    register: str
-    within: str
-    bits: int
-
-
-class _Module:
-    """The text under construction."""
-
-    def __init__(self, program: Program, target: Target, threads: int) -> None:
-        self.program, self.target, self.threads = program, target, threads
-        names = Names([*_SPECIAL, *_NUMBERED])
-        self.thread, lane, warp = (f"%{names.one(n)}" for n in ("thread", "lane", "warp"))
-        self.coordinates = {"lane": lane, "warp": warp}
-        temporaries = {bits: f"%{names.family(base)}" for bits, base in ((32, "r"), (64, "rd"))}
-        self.groups: dict[Registers, str] = {
-            r: f"%{names.family(r.name, r.count)}" for r in program.registers
-        }
-        self.entry = Names().one(program.name)
-        parameters = Names([self.entry])
-        self.bases: dict[Buffer, _Base] = {
-            b: _Base(
-                parameters.one(f"{self.entry}_{b.name}"),
-                f"%{names.one(b.name)}",
-                f"%{names.family(f'{b.name}_at')}",
-                64 if b.space == "global" else 32,
-            )
-            for b in program.buffers
-        }
-        self.shared = SharedMemory.of(program)
-        self.dynamic = parameters.one("dynamic_shared")
-        self.lines: list[str] = []
-        self.code = IndexCode(self.lines, self.coordinates, temporaries)
-        self.temporaries = temporaries
-        self.places: dict[Buffer, dict[str, str]] = {b: {} for b in program.buffers}
-        self._known: dict[Address, str] = {}
-
-    def text(self) -> str:
-        for statement, _ in walk(self.program.body, {}):
-            if isinstance(statement, Comment):
-                self.lines.append(f"// {comment_line(statement.text)}".rstrip())
-            else:
-                self.lines.append(self.statement(statement))
-        major, minor = ptx_version(self.program, self.target)
-        passed = [(b, base) for b, base in self.bases.items() if b.space == "global"]
-        parameters = [
-            f"    .param .u64 {base.symbol}{',' * (i + 1 < len(passed))}  // {b.dtype}{list(b.shape)}, "
-            f"row-major{packing(b)}"
-            for i, (b, base) in enumerate(passed)
-        ]
-        body = [*self.declarations(), "", *self.prologue(), "", *self.lines, "ret;"]
-        return "\n".join(
-            [
-                f".version {major}.{minor}",
-                f".target {self.target}",
-                ".address_size 64",
-                *self.dynamic_array(),
-                "",
-                f".visible .entry {self.entry}(",
-                *parameters,
-                ")",
-                f".reqntid {self.threads}",
-                "{",
-                *[f"    {line}".rstrip() for line in body],
-                "}",
-                "",
-            ]
-        )
-
-    def dynamic_array(self) -> list[str]:
-        """The array that the launch gives, if there is one; it begins where the most aligned buffer may."""
-        if not self.shared.dynamic:
-            return []
-        alignment = max(b.alignment for b in self.shared.offsets)
-        note = f"// {self.shared.dynamic} bytes"
-        return ["", f".extern .shared .align {alignment} .b8 {self.dynamic}[];  {note}"]
-
-    def declarations(self) -> list[str]:
-        """The registers, in groups: the program's, addresses, coordinates, temporaries; arrays in shared memory."""
-        out = [
-            f".shared .align {b.alignment} .b8 {base.symbol}[{b.bytes}];  // {b.dtype}[{b.elements}]{packing(b)}"
-            for b, base in self.bases.items()
-            if b.space == "shared" and not self.shared.dynamic
-        ]
-        out += [
-            f".reg .{r.kind} {name}<{r.count}>;  // {r.role}: {r.dtype}" for r, name in self.groups.items()
-        ]
-        for buffer, base in self.bases.items():
-            count = len(self.places[buffer])
-            out.append(f".reg .b{base.bits} {base.register}{f', {base.within}<{count}>' if count else ''};")
-        if self.code.variables:
-            used = [name for variable, name in self.coordinates.items() if variable in self.code.variables]
-            out.append(f".reg .b32 {', '.join([self.thread, *used])};")
-        out += [
-            f".reg .b{bits} {self.temporaries[bits]}<{count}>;"
-            for bits, count in self.code.used.items()
-            if count
-        ]
-        return out
-
-    def prologue(self) -> list[str]:
-        """Where the thread is, and where the buffers are."""
-        out: list[str] = []
-        if self.code.variables:
-            out.append(f"mov.u32 {self.thread}, %tid.x;")
-        if "lane" in self.code.variables:
-            out.append(f"and.b32 {self.coordinates['lane']}, {self.thread}, {LANES - 1};")
-        if "warp" in self.code.variables:
-            warp = self.coordinates["warp"]
-            out.append(f"shr.u32 {warp}, {self.thread}, 5;")
-            if self.threads > LANES * self.program.warps:
-                out.append(f"rem.u32 {warp}, {warp}, {self.program.warps};")
-        for buffer, base in self.bases.items():
-            if buffer.space == "global":
-                out.append(f"ld.param.u64 {base.register}, [{base.symbol}];")
-                out.append(f"cvta.to.global.u64 {base.register}, {base.register};")
-            elif self.shared.dynamic:
-                out.append(f"mov.u32 {base.register}, {self.dynamic};")
-                out.append(f"add.u32 {base.register}, {base.register}, {self.shared.offsets[buffer]};")
-            else:
-                out.append(f"mov.u32 {base.register}, {base.symbol};")
-        return out
-
-    def statement(self, step: Step) -> str:
-        """One instruction, after the integer instructions that its addresses need."""
-        registers: dict[str, list[str]] = {}
-        for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
-            if isinstance(argument, Address):
-                bit = [self.code.value(argument.bit, 32)] if argument.buffer.per_unit > 1 else []
-                registers[operand.name] = [self.place(argument), *bit]
-            else:
-                registers[operand.name] = [f"{self.groups[r]}{i}" for r, i in argument]
-        return step.instruction.text(registers)
-
-    def place(self, address: Address) -> str:
-        """``register+immediate`` of an address, without the brackets."""
-        found = self._known.get(address)
-        if found is None:
-            rest, constant = split_constant(byte_offset(address))
-            high = 0 if -_IMMEDIATE <= constant < _IMMEDIATE else constant // _PAGE * _PAGE
-            register, low = self.base(address.buffer, rest + high), constant - high
-            found = self._known[address] = f"{register}+{low}" if low else register
-        return found
-
-    def base(self, buffer: Buffer, offset: Index) -> str:
-        """The register that holds the address of a buffer plus an offset in bytes."""
-        base, places = self.bases[buffer], self.places[buffer]
-        if isinstance(offset, int) and offset == 0:
-            return base.register
-        distance = self.code.value(offset, base.bits)  # computed in 32 bits where they hold it
-        if distance not in places:
-            places[distance] = f"{base.within}{len(places)}"
-            self.lines.append(f"add.s{base.bits} {places[distance]}, {base.register}, {distance};")
-        return places[distance]
+__all__ = ["TargetError", "check_target", "ptx_module", "ptx_version"]

@@ -1,0 +1,188 @@
+"""The kernel that the copy engine feeds: one thread copies stage after stage, warps multiply, barriers between them.
+
+Every stage has two barriers: *full* completes when the engine has written it, *empty* when all warps have read it.  The
+multiplying warps look one stage ahead, also from the last stage of a tile to the first of the next, so the feeder copies
+one stage more at its end.
+"""
+
+from __future__ import annotations
+
+from tilelayout.expr import Index, Var
+
+from ...control import All, Compare, If, Set, While
+from ...isa import BAR_SYNC, ZERO
+from ...isa.budget import setmaxnreg
+from ...isa.bulk import PREFETCH_MAP
+from ...isa.mbarrier import (
+    MBARRIER_EXPECT,
+    MBARRIER_FENCE,
+    MBARRIER_INIT,
+    MBARRIER_WAIT,
+)
+from ...program import Address, Buffer, Instr, Slot, Statement
+from ...target import Target
+from .config import PRODUCERS, Config
+from .globals import Boxes
+from .schedule import BATCH, COLUMN, K_TILES, LIMIT, MORE, PART, ROW, first_tile, next_tile, place_tile
+from .stages import Stages
+from .turn import arrive_behind, loads_of, stage_turn
+
+LANE, WARP = Var("lane", 0, 31), Var("warp", 0, 31)
+STAGE, PARITY = Var("stage", 0, 63), Var("parity", 0, 1)
+NEXT_STAGE, NEXT_PARITY = Var("next_stage", 0, 63), Var("next_parity", 0, 1)
+LEFT = Var("k_left", 0, LIMIT)
+
+FEEDER_REGISTERS = 24
+"""That each thread of the feeding warpgroup keeps."""
+REGISTERS = 65536
+"""Of a multiprocessor."""
+
+
+def barriers(stages: int) -> tuple[Buffer, Buffer]:
+    """The full and the empty ones."""
+    return tuple([Buffer(n, n, "uint64", (stages,), 64, "shared", 8) for n in ("full", "empty")])  # type: ignore[return-value]
+
+
+def consumer_registers(config: Config) -> int:
+    """That each multiplying thread can have when the feeders have given theirs back."""
+    rest = REGISTERS // config.resident - FEEDER_REGISTERS * 32 * PRODUCERS
+    return min(240, rest // (32 * config.multipliers) // 8 * 8)
+
+
+def feed(config: Config, batched: bool, stages: Stages, a: Boxes, b: Boxes) -> list[Statement]:
+    """What the feeding thread does."""
+    full, empty = barriers(config.stages)
+    k = Var("k_begin", 0, LIMIT)
+    depth = config.tile[2]
+
+    def copy_stage(row: Index, column: Index, begin: Index, batch: Index) -> list[Statement]:
+        sa, sb = stages.buffers["A"], stages.buffers["B"]
+        bar = Address(full, (STAGE,))
+        return [
+            Instr(MBARRIER_WAIT, (Address(empty, (STAGE,)), PARITY)),
+            Instr(MBARRIER_EXPECT, (bar, a.bytes + b.bytes)),
+            *a.load(sa, STAGE * (sa.elements // config.stages), row, begin, batch, bar),
+            *b.load(sb, STAGE * (sb.elements // config.stages), begin, column, batch, bar),
+        ]
+
+    advance: list[Statement] = [
+        Set(STAGE, STAGE + 1),
+        If(Compare(STAGE, "==", config.stages), (Set(STAGE, 0), Set(PARITY, 1 - PARITY))),
+    ]
+    batch: Index = BATCH if batched else 0
+    start: Index = PART * K_TILES.variable * depth if config.splits > 1 else 0
+    one_tile: list[Statement] = [
+        *place_tile(config, batched),
+        Set(k, start),
+        Set(LEFT, K_TILES.variable),
+        While(
+            Compare(LEFT, "!=", 0),
+            (*copy_stage(ROW, COLUMN, k, batch), *advance, Set(k, k + depth), Set(LEFT, LEFT - 1)),
+        ),
+        *next_tile(),
+    ]
+    return [
+        *[Set(v, 0) for v in (STAGE, ROW, COLUMN, *((BATCH,) if batched else ()))],
+        Set(PARITY, 1),
+        *first_tile(),
+        While(MORE, tuple(one_tile), hoist=False),
+        *copy_stage(ROW, COLUMN, 0, batch),
+    ]
+
+
+def multiply(
+    config: Config,
+    batched: bool,
+    stages: Stages,
+    zero: Index,
+    epilogue: list[Statement],
+    end: list[Statement],
+) -> list[Statement]:
+    """What the multiplying warps do; `epilogue` stores the sums of a tile, `end` comes after the last."""
+    full, empty = barriers(config.stages)
+    turn: list[Statement] = []
+    for u in range(config.unroll):
+        last = u + 1 == config.unroll
+        stage: Index = STAGE + u
+        following, parity = (NEXT_STAGE, NEXT_PARITY) if last else (STAGE + u + 1, PARITY)
+        turn += stage_turn(
+            stages,
+            stage,
+            following,
+            [Instr(MBARRIER_WAIT, (Address(full, (following,)), parity))],
+            arrive_behind(Address(empty, (stage,)), zero),
+        )
+    cleared = [Instr(ZERO[stages.sums.kind], ((Slot(stages.sums, i),),)) for i in range(stages.sums.count)]  # type: ignore[index]
+    loop = While(
+        Compare(LEFT, "!=", 0),
+        (
+            Set(NEXT_STAGE, STAGE + config.unroll),
+            Set(NEXT_PARITY, PARITY),
+            If(
+                Compare(NEXT_STAGE, "==", config.stages),
+                (Set(NEXT_STAGE, 0), Set(NEXT_PARITY, 1 - PARITY)),
+            ),
+            *turn,
+            Set(STAGE, NEXT_STAGE),
+            Set(PARITY, NEXT_PARITY),
+            Set(LEFT, LEFT - config.unroll),
+        ),
+    )
+    return [
+        Set(STAGE, 0),
+        Set(PARITY, 0),
+        Instr(MBARRIER_WAIT, (Address(full, (0,)), 0)),
+        *loads_of(stages, 0, 0, 0),
+        *first_tile(),
+        While(
+            MORE,
+            (
+                *cleared,
+                Set(LEFT, K_TILES.variable),
+                loop,
+                *place_tile(config, batched),
+                *epilogue,
+                *next_tile(),
+            ),
+            hoist=False,
+        ),
+        *end,
+    ]
+
+
+def body(
+    config: Config,
+    batched: bool,
+    stages: Stages,
+    boxes: tuple[Boxes, Boxes],
+    zero: Index,
+    epilogue: list[Statement],
+    end: list[Statement],
+    target: Target,
+) -> list[Statement]:
+    """The whole kernel."""
+    full, empty = barriers(config.stages)
+    init: list[Statement] = [Instr(PREFETCH_MAP, (x.map,)) for x in boxes]
+    for i in range(config.stages):
+        init.append(Instr(MBARRIER_INIT, (Address(full, (i,)), 1)))
+        init.append(Instr(MBARRIER_INIT, (Address(empty, (i,)), config.multipliers)))
+    fewer, more = setmaxnreg(FEEDER_REGISTERS, False), setmaxnreg(consumer_registers(config), True)
+    moves = not fewer.refusal(target)
+    return [
+        If(All((Compare(WARP, "==", 0), Compare(LANE, "==", 0))), (*init, Instr(MBARRIER_FENCE, ()))),
+        Instr(BAR_SYNC, ()),
+        If(
+            Compare(WARP, ">=", config.multipliers),
+            (
+                *([Instr(fewer, ())] if moves else []),
+                If(
+                    All((Compare(WARP, "==", config.multipliers), Compare(LANE, "==", 0))),
+                    tuple(feed(config, batched, stages, *boxes)),
+                ),
+            ),
+            (
+                *([Instr(more, ())] if moves else []),
+                *multiply(config, batched, stages, zero, epilogue, end),
+            ),
+        ),
+    ]

@@ -1,0 +1,70 @@
+"""How a GEMM kernel is cut: tiles, warps, stages, and by what shared memory is fed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tilelayout import LayoutError
+
+Feed = Literal["tma", "cp_async", "registers"]
+FEEDS: tuple[Feed, ...] = ("tma", "cp_async", "registers")
+PRODUCERS = 4
+"""Warps of the warpgroup that feeds by the copy engine: a whole one, since registers are given back by warpgroups."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """A way to carry out a problem.
+
+    Attributes:
+        tile: rows, columns and depth of a CTA's tile, in elements.
+        warps: that multiply, in rows and columns.
+        stages: tiles of A and B that shared memory holds.
+        feed: "tma", the copy engine, driven by a warp of its own; "cp_async", asynchronous copies by all threads;
+            "registers", loads and stores by all threads.
+        unroll: stages in a turn of the loop over K.
+        group: rows of tiles that CTAs go through together, so that they share what the second cache holds.
+        splits: parts of K that different CTAs add up.
+        resident: CTAs that share a multiprocessor.
+        slots: of a warp, to collect 16 rows of the result in for the copy engine; 0: results go to memory directly.
+    """
+
+    tile: tuple[int, int, int]
+    warps: tuple[int, int]
+    stages: int
+    feed: Feed
+    unroll: int = 1
+    group: int = 16
+    splits: int = 1
+    resident: int = 1
+    slots: int = 0
+
+    def __post_init__(self) -> None:
+        if self.feed not in FEEDS:
+            raise LayoutError("Config", f"unknown feed {self.feed!r}", f"one of {', '.join(FEEDS)}")
+        for name in ("stages", "unroll", "group", "splits", "resident"):
+            if getattr(self, name) < 1:
+                raise LayoutError("Config", f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.stages < 2 or self.stages % self.unroll:
+            raise LayoutError(
+                "Config", f"{self.stages} stages: at least 2, a multiple of unroll {self.unroll}"
+            )
+
+    @property
+    def multipliers(self) -> int:
+        """Warps that multiply."""
+        return self.warps[0] * self.warps[1]
+
+    @property
+    def all_warps(self) -> int:
+        """Warps of the CTA."""
+        return self.multipliers + (PRODUCERS if self.feed == "tma" else 0)
+
+    def __str__(self) -> str:
+        m, n, k = self.tile
+        return (
+            f"{m}x{n}x{k}_w{self.warps[0]}x{self.warps[1]}_s{self.stages}_{self.feed}_u{self.unroll}_g{self.group}"
+            f"{f'_k{self.splits}' if self.splits > 1 else ''}{f'_r{self.resident}' if self.resident > 1 else ''}"
+            f"{f'_o{self.slots}' if self.slots else ''}"
+        )

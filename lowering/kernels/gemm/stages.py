@@ -1,0 +1,197 @@
+"""The tiles of A and B in shared memory, and the instructions between them and the accumulators.
+
+A stage's tile has rows of at most 128 bytes along the dimension that is contiguous in global memory, permuted as the
+copy engine permutes them, so that neither the copies into it nor ``ldmatrix`` out of it meet in a bank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import log2
+
+from tilelayout import LayoutError, S, TileLayout
+from tilelayout.expr import Index
+
+from ...api import Lowered, lower
+from ...dtypes import dtype
+from ...fragments import partition
+from ...isa import DENSE, MmaInstruction
+from ...ops import copy, gemm
+from ...program import Address, Buffer, Instr, Registers, Slot, Step
+from ...target import Target
+from ...tile import Tile
+from .config import Config
+from .problem import Matrix, Problem
+
+ROW_BYTES = 128
+"""Of a row of shared memory at most: all 32 banks once."""
+
+
+def choose_record(problem: Problem, target: Target) -> MmaInstruction:
+    """The instruction for the types: the deepest that the target's tensor cores have.
+
+    Errors: LayoutError where there is none, with the types that there are.
+    """
+    types = (problem.A.dtype, problem.B.dtype, problem.accumulator)
+    plain = [i for i in DENSE if i.rule == "warp" and not (i.scale or i.satfinite or i.operation or i.kind)]
+    fitting = [i for i in plain if (i.a, i.b, i.d) == types and i.c == i.d]
+    there = [i for i in fitting if not i.instruction.refusal(target) and not i.instruction.emulation(target)]
+    if not there:
+        known = sorted({f"{i.a} x {i.b} + {i.d}" for i in plain if not i.instruction.refusal(target)})
+        reason = fitting[0].instruction.refusal(target) if fitting else "there is no such instruction"
+        raise LayoutError(
+            "gemm", f"{types[0]} x {types[1]} + {types[2]}: {reason}", f"{target} has {', '.join(known)}"
+        )
+    return max(there, key=lambda i: (i.k, i.m))
+
+
+def stage_tile(matrix: Matrix, rows: int, columns: int) -> Tile:
+    """A tile of one stage, in panels of rows that are swizzled as wide as they are.
+
+    >>> a = stage_tile(Matrix("A", "float16", "row", 16), 128, 64)
+    >>> a.layout.apply(9, 8, shape=a.shape)["m"], a.alignment
+    (576, 1024)
+    """
+    extents = (rows, columns)
+    along = extents[matrix.contiguous]
+    across = extents[1 - matrix.contiguous]
+    width = min(along, ROW_BYTES // matrix.bytes)
+    if along % width or width & width - 1:
+        raise LayoutError(
+            "gemm",
+            f"{matrix.name}: a tile of {along} elements along its contiguous dimension is not cut by {width}",
+        )
+    if matrix.contiguous == 1:
+        layout = TileLayout(S[(across, along // width, width) : (width, across * width, 1)])
+    else:
+        layout = TileLayout(S[(along // width, width, across) : (across * width, 1, width)])
+    row_bytes = width * matrix.bytes
+    bits = max(0, int(log2(row_bytes // 16))) if row_bytes >= 16 else 0
+    base = int(log2(16 // matrix.bytes))
+    swizzled = layout.swizzle(bits, base, 3) if bits else layout
+    return Tile(f"s{matrix.name}", extents, matrix.dtype, swizzled, "shared", max(128, 8 * row_bytes))
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What one stage is made of, and how the accumulators take it in.
+
+    Attributes:
+        record: the instruction.
+        tiles: of a stage, by "A" and "B".
+        buffers: all stages of each, one after the other.
+        fragments: by "A" and "B", two register groups each: while one is used the other is loaded.
+        sums: the accumulators.
+        steps: instructions' depths in a stage.
+        rows, columns: instructions of a warp in a step.
+        loads: (matrix, step) -> the lowered copy of one step's fragment.
+        products: the lowered product of one step.
+    """
+
+    record: MmaInstruction
+    tiles: Mapping[str, Tile]
+    buffers: Mapping[str, Buffer]
+    fragments: Mapping[str, tuple[Registers, Registers]]
+    sums: Registers
+    steps: int
+    rows: int
+    columns: int
+    loads: Mapping[tuple[str, int], Lowered]
+    products: Lowered
+
+    def load(self, matrix: str, step: int, into: int, stage: Index) -> list[Instr]:
+        """The loads of a step's fragment from a stage into one of the two register groups."""
+        lowered = self.loads[matrix, step]
+        registers = self.fragments[matrix][into]
+        buffer = self.buffers[matrix]
+        each = buffer.elements // self._count(matrix)
+        return [
+            Instr(
+                s.instruction, tuple([self._moved(a, registers, buffer, stage * each) for a in s.arguments])
+            )
+            for s in lowered.program.steps
+        ]
+
+    def _count(self, matrix: str) -> int:
+        tile = self.tiles[matrix]
+        return self.buffers[matrix].elements // (tile.shape[0] * tile.shape[1])
+
+    @staticmethod
+    def _moved(argument: object, registers: Registers, buffer: Buffer, shift: Index) -> object:
+        if isinstance(argument, Address):
+            return Address(buffer, (argument.element + shift,))
+        return tuple([Slot(registers, i) for _, i in argument])  # type: ignore[union-attr]
+
+    def product(self, row: int, column: int, using: int) -> Instr:
+        """One instruction of a step, on one of the two register groups; in place on the accumulators."""
+        step = self._products[row * self.columns + column]
+        groups = {
+            "A": self.fragments["A"][using],
+            "B": self.fragments["B"][using],
+            "C": self.sums,
+            "D": self.sums,
+        }
+        return Instr(
+            step.instruction, tuple([tuple([Slot(groups[r.role], i) for r, i in a]) for a in step.arguments])
+        )
+
+    @property
+    def _products(self) -> list[Step]:
+        name = self.record.instruction.name
+        return [s for s in self.products.program.steps if s.instruction.name == name]
+
+
+def build_stages(problem: Problem, config: Config, target: Target) -> Stages:
+    """The stages of a problem that is cut in a way.
+
+    Errors: LayoutError for a tile that warps or instructions do not divide, DispatchError for what has no lowering.
+    """
+    record = choose_record(problem, target)
+    m, n, k = config.tile
+    if k % record.k:
+        raise LayoutError(
+            "gemm", f"a tile of depth {k} is no multiple of {record.k}, which {record.name} takes"
+        )
+    parts = partition(record, m, n, record.k, warps=config.warps)
+    where = {"target": target, "scope": "cta", "launch": 32 * config.multipliers}
+    tiles = {"A": stage_tile(problem.A, m, k), "B": stage_tile(problem.B, k, n)}
+    local = {
+        "A": Tile("A", (m, record.k), problem.A.dtype, parts.A),
+        "B": Tile("B", (record.k, n), problem.B.dtype, parts.B),
+        "D": Tile("D", (m, n), problem.accumulator, parts.D),
+    }
+    products = lower(
+        gemm(local["D"], local["A"], local["B"], local["D"], beta=1.0),
+        **where,
+        config={"records": [record]},
+    )
+    loads: dict[tuple[str, int], Lowered] = {}
+    for step in range(k // record.k):
+        begin, end = step * record.k, (step + 1) * record.k
+        loads["A", step] = lower(copy(local["A"], tiles["A"][:, begin:end]), **where)
+        loads["B", step] = lower(copy(local["B"], tiles["B"][begin:end, :]), **where)
+    groups = {r.role: r for r in (*products.program.inputs, *products.program.outputs)}
+    fragments = {
+        x: tuple([replace(groups[x], name=f"{x.lower()}{i}_words", role=x) for i in range(2)]) for x in "AB"
+    }
+    buffers = {x: _all_stages(t, config.stages) for x, t in tiles.items()}
+    return Stages(
+        record,
+        tiles,
+        buffers,
+        fragments,  # type: ignore[arg-type]
+        replace(groups["D"], name="sums", role="D"),
+        k // record.k,
+        m // config.warps[0] // record.m,
+        n // config.warps[1] // record.n,
+        loads,
+        products,
+    )
+
+
+def _all_stages(tile: Tile, stages: int) -> Buffer:
+    elements = tile.shape[0] * tile.shape[1] * stages
+    return Buffer(
+        tile.name, tile.name, tile.dtype, (elements,), dtype(tile.dtype).bits, "shared", tile.alignment
+    )
