@@ -15,6 +15,7 @@ from typing import Any
 
 from ..target import Target
 from .cubin_info import CubinError, KernelInfo, kernel_info
+from .ptxas import find_ptxas, needs_whole_program, ptxas_version, run_ptxas
 
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _AT_LINE = re.compile(r"line (\d+); (?:error|fatal)\s*:\s*(.*)")
@@ -74,9 +75,8 @@ def assemble(ptx: str, target: Target, allow_spills: bool = False) -> Cubin:
     for local memory; with both versions for a ``.version`` that the assembler does not know; for a cubin that does not
     give its kernels' registers.  ImportError where the libraries are missing.
     """
-    nvjitlink = _library("nvjitlink")
     begin = perf_counter()
-    data, log = _link(nvjitlink, ptx, target)
+    data, log = _machine_code(ptx, target)
     seconds = perf_counter() - begin
     kernels = _kernels(data, ptx, target, log)
     registers = max((k.registers for k in kernels), default=0)
@@ -89,10 +89,34 @@ def assemble(ptx: str, target: Target, allow_spills: bool = False) -> Cubin:
         raise AssemblerError(
             f"{target}: {local} bytes of local memory a thread and {known} bytes of spill stores and loads, "
             f"with {registers} registers a thread (a thread has 255 at most, and fewer in a large CTA); "
-            "allow_spills=True accepts it",
+            f"allow_spills=True accepts it{_hint(log)}",
             log=log,
         )
     return Cubin(data, target, registers, spills, local, seconds, log)
+
+
+def _machine_code(ptx: str, target: Target) -> tuple[bytes, str]:
+    """The cubin and the report: by the program where the library would lose something and the program is there."""
+    program = find_ptxas() if needs_whole_program(ptx) else None
+    if program is None:
+        return _link(_library("nvjitlink"), ptx, target)
+    data, log = run_ptxas(program, ptx, target)
+    if data is None:
+        raise _refusal(ptx, target, ptxas_version(program), "no cubin", log)
+    return data, log
+
+
+def _hint(log: str) -> str:
+    """What helps where the library ignored ``setmaxnreg``."""
+    return "; no ptxas was found: install nvidia-cuda-nvcc, or name one by TILELAYOUT_PTXAS" * ("setmaxnreg" in log)
+
+
+def assembler_version(ptx: str) -> str:
+    """What assembles a module here, for keys of caches.  Errors: ImportError where nothing does."""
+    program = find_ptxas() if needs_whole_program(ptx) else None
+    if program is not None:
+        return ptxas_version(program)
+    return "nvJitLink " + ".".join(map(str, _library("nvjitlink").version()))
 
 
 def _kernels(data: bytes, ptx: str, target: Target, log: str) -> tuple[KernelInfo, ...]:

@@ -26,6 +26,11 @@ _UNKNOWN = 0xFFFFFFFF  # a stack of no size that is known before it runs
 _NO_BYTES = 8  # SHT_NOBITS: a section that has a size and nothing in the file
 
 
+_INTERNAL = "$__internal"
+"""Beginning of the names of the assembler's own subroutines (64-bit division), which use the registers of the kernel that
+calls them."""
+
+
 class CubinError(ValueError):
     """Bytes that are no cubin, or a cubin without the figures."""
 
@@ -56,7 +61,8 @@ class KernelInfo:
 def kernel_info(cubin: bytes) -> tuple[KernelInfo, ...]:
     """Every kernel of a cubin, and every function that has registers counted by itself, by name.
 
-    Post-condition: each symbol that ``.nv.info`` gives registers or a frame is there, with both.
+    Post-condition: each symbol that ``.nv.info`` gives registers or a frame is there, with both; but for the
+    assembler's own subroutines without registers.
     Errors: CubinError for bytes that are no ELF file of 64 bits, are cut off or point outside of the file, and for a
     kernel with registers and no frame, or the other way round.
     """
@@ -68,6 +74,8 @@ def kernel_info(cubin: bytes) -> tuple[KernelInfo, ...]:
     for symbol, figures in found.items():
         name = _symbol_name(sections, symbol)
         missing = {"registers", "frame_bytes"} - figures.keys()
+        if missing == {"registers"} and name.startswith(_INTERNAL):
+            continue
         if missing:
             raise CubinError(f"the cubin does not give the {' and '.join(sorted(missing))} of {name}")
         stack = figures.get("stack_bytes", _UNKNOWN)

@@ -1,6 +1,7 @@
-"""Whole kernels built around register programs."""
+"""Whole kernels built around register programs, and pieces of programs put together."""
 
+from .relocate import relocated
 from .sequence import BARRIER, Sequence, sequence
 from .staged import Kernel, stage
 
-__all__ = ["BARRIER", "Kernel", "Sequence", "sequence", "stage"]
+__all__ = ["BARRIER", "Kernel", "Sequence", "relocated", "sequence", "stage"]

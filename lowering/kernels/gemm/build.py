@@ -7,10 +7,11 @@ from ...program import Program
 from ...target import Target
 from . import by_tma
 from .config import Config
-from .globals import batch_stride, boxes, global_buffer, leading
+from .globals import batch_stride, global_buffer, leading
 from .problem import Problem
 from .schedule import BATCHES, COLUMNS, K_TILES, PER_BATCH, ROWS, TILES, K, M, N
 from .stages import build_stages
+from .store import tensor_maps
 from .store_bulk import bulk_store
 
 ZERO = Parameter("zero", "s32", 0, 1)
@@ -21,19 +22,10 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     """The kernel's program."""
     stages = build_stages(problem, config, target)
     store = bulk_store(problem, config, stages, target)
-    pair = tuple([boxes(m, stages.tiles[m.name], problem.batched) for m in (problem.A, problem.B)])
-    statements = by_tma.body(
-        config,
-        problem.batched,
-        stages,
-        pair,  # type: ignore[arg-type]
-        ZERO.variable,
-        list(store.statements),
-        list(store.end),
-        target,
-    )
-    full, empty = by_tma.barriers(config.stages)
-    matrices = (problem.A, problem.B, problem.D)
+    statements = by_tma.body(problem, config, stages, ZERO.variable, store, target)
+    matrices = [m for m in (problem.A, problem.B, problem.C, problem.D) if m is not None]
+    buffers = [global_buffer(m) for m in matrices]
+    buffers += [b for b in (*store.buffers, *stages.buffers.values()) if b not in buffers]
     strides = [leading(m) for m in matrices]
     if problem.batched:
         strides += [batch_stride(m) for m in matrices]
@@ -43,16 +35,10 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
         (),
         (),
         tuple(statements),
-        (
-            *[global_buffer(m) for m in matrices],
-            *stages.buffers.values(),
-            store.buffer,
-            full,
-            empty,
-        ),
-        (stages.sums, *stages.fragments["A"], *stages.fragments["B"], store.scratch),
+        (*buffers, *by_tma.barriers(config.stages)),
+        (stages.sums, *stages.fragments["A"], *stages.fragments["B"], *store.scratch),
         (),
-        (M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES, ZERO, *strides),
-        (*[b.map for b in pair], store.map),
+        (M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES, ZERO, *strides, *store.parameters),
+        tensor_maps(statements),
         config.resident,
     )

@@ -1,14 +1,16 @@
 """The kernel that the copy engine feeds: one thread copies stage after stage, warps multiply, barriers between them.
 
 Every stage has two barriers: *full* completes when the engine has written it, *empty* when all warps have read it.  The
-multiplying warps look one stage ahead, also from the last stage of a tile to the first of the next, so the feeder copies
-one stage more at its end.
+multiplying warps look one stage ahead, also from the last stage of a tile to the first of the next, so the feeder
+copies one stage more at its end.
 """
 
 from __future__ import annotations
 
 from tilelayout.expr import Index, Var
 
+from ...api import Lowered, lower
+from ...compose import relocated
 from ...control import All, Compare, If, Set, While
 from ...isa import BAR_SYNC, ZERO
 from ...isa.budget import setmaxnreg
@@ -19,12 +21,16 @@ from ...isa.mbarrier import (
     MBARRIER_INIT,
     MBARRIER_WAIT,
 )
+from ...ops import copy
 from ...program import Address, Buffer, Instr, Slot, Statement
 from ...target import Target
+from ...variants.copy_bulk_tensor import bulk_bytes
 from .config import PRODUCERS, Config
-from .globals import Boxes
+from .globals import window
+from .problem import Problem
 from .schedule import BATCH, COLUMN, K_TILES, LIMIT, MORE, PART, ROW, first_tile, next_tile, place_tile
 from .stages import Stages
+from .store import Store, tensor_maps
 from .turn import arrive_behind, loads_of, stage_turn
 
 LANE, WARP = Var("lane", 0, 31), Var("warp", 0, 31)
@@ -49,56 +55,68 @@ def consumer_registers(config: Config) -> int:
     return min(240, rest // (32 * config.multipliers) // 8 * 8)
 
 
-def feed(config: Config, batched: bool, stages: Stages, a: Boxes, b: Boxes) -> list[Statement]:
+def copies(
+    problem: Problem, config: Config, stages: Stages, origin: tuple[Index, Index, Index], target: Target
+) -> list[Lowered]:
+    """The lowered copies of A's and B's tile at ``(row, column, depth)`` to stage `STAGE`."""
+    row, column, depth = origin
+    full, _ = barriers(config.stages)
+    batch = BATCH if problem.batched else None
+    places = {"A": (row, depth), "B": (depth, column)}
+    return [
+        lower(
+            copy(stages.tiles[x].full, window(getattr(problem, x), places[x], stages.tiles[x].shape, batch)),
+            target=target,
+            scope="warp",
+            dispatch="copy.bulk_tensor",
+            config={"barrier": Address(full, (STAGE,))},
+        )
+        for x in "AB"
+    ]
+
+
+def feed(problem: Problem, config: Config, stages: Stages, target: Target) -> list[Statement]:
     """What the feeding thread does."""
     full, empty = barriers(config.stages)
     k = Var("k_begin", 0, LIMIT)
     depth = config.tile[2]
 
-    def copy_stage(row: Index, column: Index, begin: Index, batch: Index) -> list[Statement]:
-        sa, sb = stages.buffers["A"], stages.buffers["B"]
-        bar = Address(full, (STAGE,))
+    def copy_stage(begin: Index) -> list[Statement]:
+        pieces = [p.program for p in copies(problem, config, stages, (ROW, COLUMN, begin), target)]
+        moved = [relocated(p.body, buffers=stages.at(x, p, STAGE)) for x, p in zip("AB", pieces, strict=True)]
         return [
             Instr(MBARRIER_WAIT, (Address(empty, (STAGE,)), PARITY)),
-            Instr(MBARRIER_EXPECT, (bar, a.bytes + b.bytes)),
-            *a.load(sa, STAGE * (sa.elements // config.stages), row, begin, batch, bar),
-            *b.load(sb, STAGE * (sb.elements // config.stages), begin, column, batch, bar),
+            Instr(MBARRIER_EXPECT, (Address(full, (STAGE,)), sum(map(bulk_bytes, pieces)))),
+            *moved[0],
+            *moved[1],
         ]
 
     advance: list[Statement] = [
         Set(STAGE, STAGE + 1),
         If(Compare(STAGE, "==", config.stages), (Set(STAGE, 0), Set(PARITY, 1 - PARITY))),
     ]
-    batch: Index = BATCH if batched else 0
     start: Index = PART * K_TILES.variable * depth if config.splits > 1 else 0
     one_tile: list[Statement] = [
-        *place_tile(config, batched),
+        *place_tile(config, problem.batched),
         Set(k, start),
         Set(LEFT, K_TILES.variable),
         While(
             Compare(LEFT, "!=", 0),
-            (*copy_stage(ROW, COLUMN, k, batch), *advance, Set(k, k + depth), Set(LEFT, LEFT - 1)),
+            (*copy_stage(k), *advance, Set(k, k + depth), Set(LEFT, LEFT - 1)),
         ),
         *next_tile(),
     ]
     return [
-        *[Set(v, 0) for v in (STAGE, ROW, COLUMN, *((BATCH,) if batched else ()))],
+        *[Set(v, 0) for v in (STAGE, ROW, COLUMN, *((BATCH,) if problem.batched else ()))],
         Set(PARITY, 1),
         *first_tile(),
         While(MORE, tuple(one_tile), hoist=False),
-        *copy_stage(ROW, COLUMN, 0, batch),
+        *copy_stage(0),
     ]
 
 
-def multiply(
-    config: Config,
-    batched: bool,
-    stages: Stages,
-    zero: Index,
-    epilogue: list[Statement],
-    end: list[Statement],
-) -> list[Statement]:
-    """What the multiplying warps do; `epilogue` stores the sums of a tile, `end` comes after the last."""
+def multiply(problem: Problem, config: Config, stages: Stages, zero: Index, store: Store) -> list[Statement]:
+    """What the multiplying warps do."""
     full, empty = barriers(config.stages)
     turn: list[Statement] = []
     for u in range(config.unroll):
@@ -140,29 +158,23 @@ def multiply(
                 *cleared,
                 Set(LEFT, K_TILES.variable),
                 loop,
-                *place_tile(config, batched),
-                *epilogue,
+                *place_tile(config, problem.batched),
+                *store.statements,
                 *next_tile(),
             ),
             hoist=False,
         ),
-        *end,
+        *store.end,
     ]
 
 
 def body(
-    config: Config,
-    batched: bool,
-    stages: Stages,
-    boxes: tuple[Boxes, Boxes],
-    zero: Index,
-    epilogue: list[Statement],
-    end: list[Statement],
-    target: Target,
+    problem: Problem, config: Config, stages: Stages, zero: Index, store: Store, target: Target
 ) -> list[Statement]:
     """The whole kernel."""
     full, empty = barriers(config.stages)
-    init: list[Statement] = [Instr(PREFETCH_MAP, (x.map,)) for x in boxes]
+    feeding = feed(problem, config, stages, target)
+    init: list[Statement] = [Instr(PREFETCH_MAP, (m,)) for m in tensor_maps(feeding)]
     for i in range(config.stages):
         init.append(Instr(MBARRIER_INIT, (Address(full, (i,)), 1)))
         init.append(Instr(MBARRIER_INIT, (Address(empty, (i,)), config.multipliers)))
@@ -177,12 +189,12 @@ def body(
                 *([Instr(fewer, ())] if moves else []),
                 If(
                     All((Compare(WARP, "==", config.multipliers), Compare(LANE, "==", 0))),
-                    tuple(feed(config, batched, stages, *boxes)),
+                    tuple(feeding),
                 ),
             ),
             (
                 *([Instr(more, ())] if moves else []),
-                *multiply(config, batched, stages, zero, epilogue, end),
+                *multiply(problem, config, stages, zero, store),
             ),
         ),
     ]

@@ -13,7 +13,7 @@ from .config import Config
 
 LIMIT = (1 << 30) - 1
 
-M, N, K = (Parameter(name, "s32", 0, 2 * LIMIT) for name in "MNK")
+M, N, K = (Parameter(name, "s32", 1, 2 * LIMIT) for name in "MNK")
 K_TILES = Parameter("k_tiles", "s32", 0, LIMIT)
 """Stages that each tile takes, a multiple of the unrolling; what is beyond K reads as zeros."""
 TILES = Parameter("tiles", "s32", 0, LIMIT)

@@ -14,11 +14,12 @@ from tilelayout import LayoutError, S, TileLayout
 from tilelayout.expr import Index
 
 from ...api import Lowered, lower
+from ...compose import relocated
 from ...dtypes import dtype
 from ...fragments import partition
 from ...isa import DENSE, MmaInstruction
 from ...ops import copy, gemm
-from ...program import Address, Buffer, Instr, Registers, Slot, Step
+from ...program import Buffer, Instr, Program, Registers, Slot, Step
 from ...target import Target
 from ...tile import Tile
 from .config import Config
@@ -100,28 +101,22 @@ class Stages:
     loads: Mapping[tuple[str, int], Lowered]
     products: Lowered
 
+    @property
+    def each(self) -> dict[str, int]:
+        """Elements of one stage, by "A" and "B"."""
+        return {x: t.shape[0] * t.shape[1] for x, t in self.tiles.items()}
+
+    def at(self, matrix: str, piece: Program, stage: Index) -> dict[Buffer, tuple[Buffer, Index]]:
+        """For `relocated`: a piece's shared buffer as that of a stage."""
+        buffer = next(b for b in piece.buffers if b.space == "shared")
+        return {buffer: (self.buffers[matrix], stage * self.each[matrix])}
+
     def load(self, matrix: str, step: int, into: int, stage: Index) -> list[Instr]:
         """The loads of a step's fragment from a stage into one of the two register groups."""
-        lowered = self.loads[matrix, step]
-        registers = self.fragments[matrix][into]
-        buffer = self.buffers[matrix]
-        each = buffer.elements // self._count(matrix)
-        return [
-            Instr(
-                s.instruction, tuple([self._moved(a, registers, buffer, stage * each) for a in s.arguments])
-            )
-            for s in lowered.program.steps
-        ]
-
-    def _count(self, matrix: str) -> int:
-        tile = self.tiles[matrix]
-        return self.buffers[matrix].elements // (tile.shape[0] * tile.shape[1])
-
-    @staticmethod
-    def _moved(argument: object, registers: Registers, buffer: Buffer, shift: Index) -> object:
-        if isinstance(argument, Address):
-            return Address(buffer, (argument.element + shift,))
-        return tuple([Slot(registers, i) for _, i in argument])  # type: ignore[union-attr]
+        piece = self.loads[matrix, step].program
+        registers = dict.fromkeys(piece.registers, self.fragments[matrix][into])
+        moved = relocated(piece.body, registers, self.at(matrix, piece, stage))
+        return [s for s in moved if isinstance(s, Instr)]
 
     def product(self, row: int, column: int, using: int) -> Instr:
         """One instruction of a step, on one of the two register groups; in place on the accumulators."""

@@ -1,93 +1,75 @@
-"""The result through shared memory to the copy engine: 16 rows of a warp at a time, while the next are converted."""
+"""The result through shared memory to the copy engine: the rows of one instruction at a time, while others are read."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from tilelayout import S, TileLayout
 from tilelayout.expr import Index, Var
 
-from ...api import lower
-from ...control import Compare, If, TensorMap
+from ...api import Lowered, lower
+from ...compose import relocated
+from ...control import Compare, If
 from ...dtypes import dtype
 from ...fragments import partition
 from ...isa.barrier import BAR_WARP
-from ...isa.bulk import BULK_COMMIT, BULK_STORE, BULK_WAIT, BULK_WAIT_READ, FENCE_PROXY_ASYNC
+from ...isa.bulk import BULK_COMMIT, BULK_WAIT, BULK_WAIT_READ, FENCE_PROXY_ASYNC
 from ...isa.convert import packing
 from ...ops import copy
-from ...program import Address, Buffer, Instr, Registers, Slot, Statement
+from ...program import Buffer, Instr, Registers, Slot, Statement
 from ...target import Target
 from ...tile import Tile
 from .config import Config
-from .globals import batch_stride, global_buffer, leading
+from .globals import global_buffer, window
 from .problem import Problem
-from .schedule import BATCH, BATCHES, COLUMN, ROW, M, N
+from .schedule import BATCH, COLUMN, ROW
 from .stages import Stages
+from .store import Store
 
 LANE, WARP = Var("lane", 0, 31), Var("warp", 0, 31)
 PANEL_BYTES = 64
 """Of a row of a box: what two ``stmatrix`` of 8 columns of 16 bits fill."""
 
 
-@dataclass(frozen=True)
-class BulkStore:
-    """The statements that store a tile, and what they need beside."""
-
-    statements: tuple[Statement, ...]
-    end: tuple[Statement, ...]
-    buffer: Buffer
-    scratch: Registers
-    map: TensorMap
-
-
-def bulk_store(problem: Problem, config: Config, stages: Stages, target: Target) -> BulkStore:
-    """Sums of a tile to D of 16-bit elements, row-major and aligned to 16 bytes."""
-    record = stages.record
+def _slots(problem: Problem, config: Config, stages: Stages) -> tuple[Tile, Tile]:
+    """One slot of every warp, as rows of the CTA's tile; and of one warp alone."""
+    out, high = problem.D.dtype, stages.record.m
     rows, columns = config.warps
-    wide = config.tile[1] // columns
-    panel = PANEL_BYTES // problem.D.bytes
-    high, slot = record.m, record.m * wide
-    each = config.slots * slot
-    layout = TileLayout(
-        S[
-            (rows, high, columns, wide // panel, panel) : (
-                columns * each,
-                panel,
-                each,
-                high * panel,
-                1,
-            )
-        ]
+    wide, panel = config.tile[1] // columns, PANEL_BYTES // problem.D.bytes
+    each, count = config.slots * high * wide, wide // panel
+    swizzle = (2, 3, 3)  # of rows of 64 bytes, counted in elements of 16 bits
+    every_warp = S[(rows, high, columns, count, panel) : (columns * each, panel, each, high * panel, 1)]
+    one_warp = S[(high, count, panel) : (panel, high * panel, 1)]
+    return (
+        Tile(
+            "sD",
+            (rows * high, config.tile[1]),
+            out,
+            TileLayout(every_warp).swizzle(*swizzle),
+            "shared",
+            512,
+        ),
+        Tile("sD", (high, wide), out, TileLayout(one_warp).swizzle(*swizzle), "shared", 512),
     )
-    bits = {64: 2, 32: 1}[PANEL_BYTES]
-    out = problem.D.dtype
-    shape = (rows * high, config.tile[1])
-    memory = Tile("sD", shape, out, layout.swizzle(bits, 4 - problem.D.bytes // 2, 3), "shared", 512)
-    parts = partition(record, *shape, record.k, warps=config.warps)
-    lowered = lower(
-        copy(memory, Tile("d", shape, out, parts.D)),
-        target=target,
-        scope="cta",
-        launch=32 * config.multipliers,
+
+
+def bulk_store(problem: Problem, config: Config, stages: Stages, target: Target) -> Store:
+    """Sums of a tile to D of 16-bit elements, row-major and aligned to 16 bytes."""
+    every_warp, slot = _slots(problem, config, stages)
+    parts = partition(stages.record, *every_warp.shape, stages.record.k, warps=config.warps)
+    held_tile = Tile("d", every_warp.shape, problem.D.dtype, parts.D)
+    collect = lower(copy(every_warp, held_tile), target=target, scope="cta", launch=32 * config.multipliers)
+    rows, columns = config.warps
+    elements = slot.shape[0] * slot.shape[1]
+    each = config.slots * elements
+    buffer = Buffer(
+        "sD", "sD", problem.D.dtype, (config.multipliers * each,), dtype(problem.D.dtype).bits, "shared", 512
     )
-    buffer = Buffer("sD", "sD", out, (config.multipliers * each,), dtype(out).bits, "shared", 512)
-    group = next(r for r in lowered.program.registers)
-    held = Registers("d_words", "D", out, group.count, group.kind, group.container)
-    boxed, strides = (N.variable, M.variable), (leading(problem.D).variable,)
-    box: tuple[int, ...] = (panel, high)
-    if problem.batched:
-        boxed, strides, box = (
-            (*boxed, BATCHES.variable),
-            (*strides, batch_stride(problem.D).variable),
-            (*box, 1),
-        )  # type: ignore[assignment]
-    tensor = TensorMap("map_d", global_buffer(problem.D), boxed, strides, box, PANEL_BYTES)
-    pack = packing(out, target)
+    group = collect.program.registers[0]
+    held = Registers("d_words", "D", problem.D.dtype, group.count, group.kind, group.container)
+    pack = packing(problem.D.dtype, target)
     per_row = stages.sums.count // stages.rows
     statements: list[Statement] = []
-    first = (WARP // columns, WARP % columns)
     for row in range(stages.rows):
-        shift = row % config.slots * slot
+        shift = row % config.slots * elements
         statements += [
             If(Compare(LANE, "==", 0), (Instr(BULK_WAIT_READ, (config.slots - 1,)),)),
             Instr(BAR_WARP, ()),
@@ -97,31 +79,20 @@ def bulk_store(problem: Problem, config: Config, stages: Stages, target: Target)
             statements.append(
                 Instr(pack, ((Slot(held, i),), (Slot(stages.sums, at),), (Slot(stages.sums, at + 1),)))
             )
-        for s in lowered.program.steps:
-            statements.append(
-                Instr(
-                    s.instruction,
-                    tuple(
-                        [
-                            Address(buffer, (a.element + shift,))
-                            if isinstance(a, Address)
-                            else tuple([Slot(held, i) for _, i in a])
-                            for a in s.arguments
-                        ]
-                    ),
-                )
-            )
-        y: Index = ROW + first[0] * (config.tile[0] // rows) + row * high
-        x: Index = COLUMN + first[1] * wide
-        stores: list[Statement] = []
-        for p in range(wide // panel):
-            place = Address(buffer, (WARP * each + shift + p * high * panel,))
-            where = (x + p * panel, y, *((BATCH,) if problem.batched else ()))
-            stores.append(Instr(BULK_STORE[len(where)], (tensor, *where, place)))
+        y: Index = ROW + WARP // columns * (config.tile[0] // rows) + row * stages.record.m
+        x: Index = COLUMN + WARP % columns * slot.shape[1]
+        statements += relocated(collect.program.body, {group: held}, {_shared(collect): (buffer, shift)})
+        there = window(problem.D, (y, x), slot.shape, BATCH if problem.batched else None)
+        send = lower(copy(there, slot.full), target=target, scope="warp", dispatch="copy.bulk_tensor")
+        stores = relocated(send.program.body, buffers={_shared(send): (buffer, WARP * each + shift)})
         statements += [
             Instr(FENCE_PROXY_ASYNC, ()),
             Instr(BAR_WARP, ()),
             If(Compare(LANE, "==", 0), (*stores, Instr(BULK_COMMIT, ()))),
         ]
     end = (If(Compare(LANE, "==", 0), (Instr(BULK_WAIT, (0,)),)),)
-    return BulkStore(tuple(statements), end, buffer, held, tensor)
+    return Store(tuple(statements), end, (buffer, global_buffer(problem.D)), (held,))
+
+
+def _shared(piece: Lowered) -> Buffer:
+    return next(b for b in piece.program.buffers if b.space == "shared")

@@ -1,7 +1,7 @@
 """The inner loop: the products of one step with the loads of the next woven between them.
 
-The fragments of a step are loaded while the products of the step before run.  The last step of a stage loads the first of
-the next stage, behind a wait for it, and then gives its own stage back.
+The fragments of a step are loaded while the products of the step before run.  The last step of a stage loads the first
+of the next stage, behind a wait for it, and then gives its own stage back.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def woven(products: Sequence[Statement], loads: Sequence[Statement]) -> list[Sta
 def behind(stages: Stages, order: Sequence[tuple[int, int]], using: int) -> tuple[int, tuple[Slot, ...]]:
     """After which product of the last step all of the stage has arrived in registers, and results that prove it.
 
-    A product can't have been carried out before the registers that it reads had arrived, nor one of them before all that
-    the same load brings.
+    A product can't have been carried out before the registers that it reads had arrived, nor one of them before all
+    that the same load brings.
     """
     owner: dict[tuple[str, int], int] = {}
     for matrix in "AB":
