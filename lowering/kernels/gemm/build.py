@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...control import Parameter
-from ...program import Program
+from ...program import Buffer, Program
 from ...target import Target
-from . import by_tma
+from . import by_threads, by_tma
 from .config import Config
 from .globals import batch_stride, global_buffer, leading
 from .problem import Problem
@@ -22,7 +22,13 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     """The kernel's program."""
     stages = build_stages(problem, config, target)
     store = bulk_store(problem, config, stages, target)
-    statements = by_tma.body(problem, config, stages, ZERO.variable, store, target)
+    barriers: tuple[Buffer, ...] = ()
+    if config.feed == "tma":
+        statements = by_tma.body(problem, config, stages, ZERO.variable, store, target)
+        scratch, barriers = store.scratch, by_tma.barriers(config.stages)
+    else:
+        statements, more = by_threads.body(problem, config, stages, ZERO.variable, store, target)
+        scratch = (*store.scratch, *more)
     matrices = [m for m in (problem.A, problem.B, problem.C, problem.D) if m is not None]
     buffers = [global_buffer(m) for m in matrices]
     buffers += [b for b in (*store.buffers, *stages.buffers.values()) if b not in buffers]
@@ -35,8 +41,8 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
         (),
         (),
         tuple(statements),
-        (*buffers, *by_tma.barriers(config.stages)),
-        (stages.sums, *stages.fragments["A"], *stages.fragments["B"], *store.scratch),
+        (*buffers, *barriers),
+        (stages.sums, *stages.fragments["A"], *stages.fragments["B"], *scratch),
         (),
         (M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES, ZERO, *strides, *store.parameters),
         tensor_maps(statements),

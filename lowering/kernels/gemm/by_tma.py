@@ -28,7 +28,20 @@ from ...variants.copy_bulk_tensor import bulk_bytes
 from .config import PRODUCERS, Config
 from .globals import window
 from .problem import Problem
-from .schedule import BATCH, COLUMN, K_TILES, LIMIT, MORE, PART, ROW, first_tile, next_tile, place_tile
+from .schedule import (
+    BATCH,
+    COLUMN_TILE,
+    DEPTH_TILE,
+    K_TILES,
+    LIMIT,
+    MORE,
+    PART,
+    ROW_TILE,
+    first_tile,
+    next_tile,
+    origin,
+    place_tile,
+)
 from .stages import Stages
 from .store import Store, tensor_maps
 from .turn import arrive_behind, loads_of, stage_turn
@@ -55,11 +68,9 @@ def consumer_registers(config: Config) -> int:
     return min(240, rest // (32 * config.multipliers) // 8 * 8)
 
 
-def copies(
-    problem: Problem, config: Config, stages: Stages, origin: tuple[Index, Index, Index], target: Target
-) -> list[Lowered]:
-    """The lowered copies of A's and B's tile at ``(row, column, depth)`` to stage `STAGE`."""
-    row, column, depth = origin
+def copies(problem: Problem, config: Config, stages: Stages, target: Target) -> list[Lowered]:
+    """The lowered copies of A's and B's tile to stage `STAGE`."""
+    row, column, depth = origin(config)
     full, _ = barriers(config.stages)
     batch = BATCH if problem.batched else None
     places = {"A": (row, depth), "B": (depth, column)}
@@ -78,40 +89,37 @@ def copies(
 def feed(problem: Problem, config: Config, stages: Stages, target: Target) -> list[Statement]:
     """What the feeding thread does."""
     full, empty = barriers(config.stages)
-    k = Var("k_begin", 0, LIMIT)
-    depth = config.tile[2]
-
-    def copy_stage(begin: Index) -> list[Statement]:
-        pieces = [p.program for p in copies(problem, config, stages, (ROW, COLUMN, begin), target)]
-        moved = [relocated(p.body, buffers=stages.at(x, p, STAGE)) for x, p in zip("AB", pieces, strict=True)]
-        return [
-            Instr(MBARRIER_WAIT, (Address(empty, (STAGE,)), PARITY)),
-            Instr(MBARRIER_EXPECT, (Address(full, (STAGE,)), sum(map(bulk_bytes, pieces)))),
-            *moved[0],
-            *moved[1],
-        ]
+    pieces = [p.program for p in copies(problem, config, stages, target)]
+    moved = [relocated(p.body, buffers=stages.at(x, p, STAGE)) for x, p in zip("AB", pieces, strict=True)]
+    copy_stage = [
+        Instr(MBARRIER_WAIT, (Address(empty, (STAGE,)), PARITY)),
+        Instr(MBARRIER_EXPECT, (Address(full, (STAGE,)), sum(map(bulk_bytes, pieces)))),
+        *moved[0],
+        *moved[1],
+    ]
 
     advance: list[Statement] = [
         Set(STAGE, STAGE + 1),
         If(Compare(STAGE, "==", config.stages), (Set(STAGE, 0), Set(PARITY, 1 - PARITY))),
     ]
-    start: Index = PART * K_TILES.variable * depth if config.splits > 1 else 0
+    start: Index = PART * K_TILES.variable if config.splits > 1 else 0
     one_tile: list[Statement] = [
         *place_tile(config, problem.batched),
-        Set(k, start),
+        Set(DEPTH_TILE, start),
         Set(LEFT, K_TILES.variable),
         While(
             Compare(LEFT, "!=", 0),
-            (*copy_stage(k), *advance, Set(k, k + depth), Set(LEFT, LEFT - 1)),
+            (*copy_stage, *advance, Set(DEPTH_TILE, DEPTH_TILE + 1), Set(LEFT, LEFT - 1)),
         ),
         *next_tile(),
     ]
     return [
-        *[Set(v, 0) for v in (STAGE, ROW, COLUMN, *((BATCH,) if problem.batched else ()))],
+        *[Set(v, 0) for v in (STAGE, ROW_TILE, COLUMN_TILE, *((BATCH,) if problem.batched else ()))],
         Set(PARITY, 1),
         *first_tile(),
         While(MORE, tuple(one_tile), hoist=False),
-        *copy_stage(0),
+        Set(DEPTH_TILE, 0),
+        *copy_stage,
     ]
 
 

@@ -8,24 +8,25 @@ from tilelayout.expr import Index
 
 from ...control import Parameter
 from ...dtypes import dtype
-from ...program import Buffer
+from ...program import Buffer, Program
 from ...storage import RUN_TIME
 from ...window import Window
 from .problem import Matrix
-from .schedule import BATCHES, K, M, N
+from .schedule import BATCHES, LIMIT, K, M, N
 
-STRIDE_LIMIT = 1 << 40
-"""Elements from one row or batch to the next, at most; the copy engine takes no more bytes."""
+BATCH_LIMIT = 1 << 40
+"""Elements from one batch to the next, at most; the copy engine takes no more bytes.  From one row or column to the
+next there are at most `LIMIT`, so that 64 bits hold every place in bytes."""
 
 
 def leading(matrix: Matrix) -> Parameter:
     """Elements between neighbors along the dimension that is not contiguous."""
-    return Parameter(f"ld{matrix.name.lower()}", "s64", 0, STRIDE_LIMIT)
+    return Parameter(f"ld{matrix.name.lower()}", "s64", 0, LIMIT)
 
 
 def batch_stride(matrix: Matrix) -> Parameter:
     """Elements from one batch to the next; 0 where all share the matrix."""
-    return Parameter(f"batch_{matrix.name.lower()}", "s64", 0, STRIDE_LIMIT)
+    return Parameter(f"batch_{matrix.name.lower()}", "s64", 0, BATCH_LIMIT)
 
 
 def extents(matrix: Matrix) -> tuple[Index, Index]:
@@ -40,6 +41,11 @@ def global_buffer(matrix: Matrix) -> Buffer:
     return Buffer(
         matrix.name, matrix.name, matrix.dtype, (RUN_TIME,), bits, "global", max(matrix.alignment, bits // 8)
     )
+
+
+def moved_to(piece: Program, matrix: Matrix) -> dict[Buffer, tuple[Buffer, Index]]:
+    """For `relocated`: a piece's tensors as the kernel's."""
+    return {b: (global_buffer(matrix), 0) for b in piece.buffers if b.space == "global"}
 
 
 def window(matrix: Matrix, origin: Sequence[Index], box: Sequence[int], batch: Index | None = None) -> Window:

@@ -13,7 +13,7 @@ from .config import Config
 
 LIMIT = (1 << 30) - 1
 
-M, N, K = (Parameter(name, "s32", 1, 2 * LIMIT) for name in "MNK")
+M, N, K = (Parameter(name, "s32", 1, LIMIT) for name in "MNK")
 K_TILES = Parameter("k_tiles", "s32", 0, LIMIT)
 """Stages that each tile takes, a multiple of the unrolling; what is beyond K reads as zeros."""
 TILES = Parameter("tiles", "s32", 0, LIMIT)
@@ -24,9 +24,18 @@ COLUMNS = Parameter("column_tiles", "s32", 1, LIMIT)
 BATCHES = Parameter("batches", "s32", 1, LIMIT)
 
 TILE = Var("tile", 0, 2 * LIMIT)
-ROW, COLUMN = Var("row", 0, 2 * LIMIT), Var("column", 0, 2 * LIMIT)
-"""First row and column of the tile, in elements."""
+ROW_TILE, COLUMN_TILE, DEPTH_TILE = (
+    Var(name, 0, LIMIT) for name in ("row_tile", "column_tile", "depth_tile")
+)
+"""Which tile of rows, of columns, and along K."""
 BATCH, PART = Var("batch", 0, LIMIT), Var("part", 0, LIMIT)
+
+
+def origin(config: Config) -> tuple[Index, Index, Index]:
+    """The first row, column and depth of the tile, in elements."""
+    tiles = (ROW_TILE, COLUMN_TILE, DEPTH_TILE)
+    row, column, depth = (Var(v.name, 0, LIMIT // n) * n for v, n in zip(tiles, config.tile, strict=True))
+    return row, column, depth
 
 
 def first_tile() -> list[Statement]:
@@ -44,7 +53,7 @@ MORE: Compare = Compare(TILE, "<", TILES.variable)
 
 
 def place_tile(config: Config, batched: bool) -> list[Statement]:
-    """Set where the tile is: `ROW`, `COLUMN`, and with several batches or parts of K those."""
+    """Set where the tile is: `ROW_TILE`, `COLUMN_TILE`, and with several batches or parts of K those."""
     rows, columns = ROWS.variable, COLUMNS.variable
     within: Index = TILE
     out: list[Statement] = []
@@ -65,7 +74,7 @@ def place_tile(config: Config, batched: bool) -> list[Statement]:
         Set(inner, within % (config.group * columns)),
         Set(high, config.group),
         If(Compare(rows - first, "<", config.group), (Set(high, rows - first),)),
-        Set(ROW, (first + inner % height) * config.tile[0]),
-        Set(COLUMN, inner // height * config.tile[1]),
+        Set(ROW_TILE, first + inner % height),
+        Set(COLUMN_TILE, inner // height),
     ]
     return out

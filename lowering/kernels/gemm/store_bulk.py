@@ -20,7 +20,7 @@ from ...tile import Tile
 from .config import Config
 from .globals import global_buffer, window
 from .problem import Problem
-from .schedule import BATCH, COLUMN, ROW
+from .schedule import BATCH, origin
 from .stages import Stages
 from .store import Store
 
@@ -58,6 +58,7 @@ def bulk_store(problem: Problem, config: Config, stages: Stages, target: Target)
     held_tile = Tile("d", every_warp.shape, problem.D.dtype, parts.D)
     collect = lower(copy(every_warp, held_tile), target=target, scope="cta", launch=32 * config.multipliers)
     rows, columns = config.warps
+    row_begin, column_begin, _ = origin(config)
     elements = slot.shape[0] * slot.shape[1]
     each = config.slots * elements
     buffer = Buffer(
@@ -79,8 +80,8 @@ def bulk_store(problem: Problem, config: Config, stages: Stages, target: Target)
             statements.append(
                 Instr(pack, ((Slot(held, i),), (Slot(stages.sums, at),), (Slot(stages.sums, at + 1),)))
             )
-        y: Index = ROW + WARP // columns * (config.tile[0] // rows) + row * stages.record.m
-        x: Index = COLUMN + WARP % columns * slot.shape[1]
+        y: Index = row_begin + WARP // columns * (config.tile[0] // rows) + row * stages.record.m
+        x: Index = column_begin + WARP % columns * slot.shape[1]
         statements += relocated(collect.program.body, {group: held}, {_shared(collect): (buffer, shift)})
         there = window(problem.D, (y, x), slot.shape, BATCH if problem.batched else None)
         send = lower(copy(there, slot.full), target=target, scope="warp", dispatch="copy.bulk_tensor")
