@@ -27,7 +27,7 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
         statements = by_tma.body(problem, config, stages, ZERO.variable, store, target)
         scratch, barriers = store.scratch, by_tma.barriers(config.stages)
     else:
-        statements, more = by_threads.body(problem, config, stages, ZERO.variable, store, target)
+        statements, more = by_threads.body(problem, config, stages, store, target)
         scratch = (*store.scratch, *more)
     matrices = [m for m in (problem.A, problem.B, problem.C, problem.D) if m is not None]
     buffers = [global_buffer(m) for m in matrices]

@@ -31,7 +31,8 @@ def stage_turn(
     stage: Index,
     following: Index,
     wait: Sequence[Statement],
-    release: Callable[[tuple[Slot, ...]], Sequence[Statement]] | None,
+    release: Callable[[tuple[Slot, ...]], Sequence[Statement]] | None = None,
+    beside: Sequence[Statement] = (),
 ) -> list[Statement]:
     """All steps of one stage; afterwards the first fragments of the following stage are loaded.
 
@@ -41,8 +42,10 @@ def stage_turn(
         wait: what must be over before the next stage may be read.
         release: what gives this stage back, given registers that hold results of all that was read from it; None for
             nothing.
+        beside: statements that are spread over all steps but the last, where there are several.
     """
     out: list[Statement] = []
+    shares = _shares(list(beside), max(1, stages.steps - 1))
     for step in range(stages.steps):
         using, into, last = step % 2, 1 - step % 2, step + 1 == stages.steps
         loads = loads_of(stages, 0, into, following) if last else loads_of(stages, step + 1, into, stage)
@@ -55,8 +58,28 @@ def stage_turn(
                 products[at + 1 : at + 1] = list(release(tied))
             first = min(LEAD, len(products) // 2)
             lead, products = [*products[:first], *wait], products[first:]
+        if shares and (not last or stages.steps == 1):
+            products = spread(products, shares.pop(0))
+            lead, products = ([*products, *lead], []) if last else (lead, products)
         out += [*lead, *woven(products, loads)]
     return out
+
+
+def _shares(items: list[Statement], count: int) -> list[list[Statement]]:
+    """In order, in so many parts of nearly one size."""
+    return [items[len(items) * i // count : len(items) * (i + 1) // count] for i in range(count)]
+
+
+def spread(among: Sequence[Statement], items: Sequence[Statement]) -> list[Statement]:
+    """The items evenly among others."""
+    out: list[Statement] = []
+    done = 0
+    for i, s in enumerate(among):
+        out.append(s)
+        upto = len(items) * (i + 1) // len(among)
+        out += items[done:upto]
+        done = upto
+    return out + list(items[done:])
 
 
 def loads_of(stages: Stages, step: int, into: int, stage: Index) -> list[Instr]:

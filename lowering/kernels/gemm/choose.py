@@ -1,0 +1,118 @@
+"""Which ways of cutting a problem there are on a target, and which is taken when nobody has measured.
+
+The largest tile is the fastest per multiply-add, since it reads least; a problem that gives fewer tiles than there are
+multiprocessors takes smaller ones.
+"""
+
+from __future__ import annotations
+
+from ...target import Target
+from .config import Config, Feed
+from .numbers import Extents, tiles_of
+from .problem import Matrix, Problem
+
+SHARED = {
+    75: 64,
+    80: 163,
+    86: 99,
+    87: 163,
+    88: 163,
+    89: 99,
+    90: 227,
+    100: 227,
+    103: 227,
+    110: 227,
+    120: 99,
+    121: 99,
+}
+"""Compute capability -> KiB of shared memory of a CTA (CUDA programming guide, "Technical Specifications per Compute
+Capability")."""
+RESERVED = 2048
+"""Bytes left for barriers and alignment."""
+BULK_ALIGNMENT = 16
+SHAPES: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
+    ((128, 256), (2, 4)),
+    ((256, 128), (4, 2)),
+    ((128, 128), (2, 2)),
+    ((128, 64), (2, 2)),
+    ((64, 128), (2, 2)),
+    ((64, 64), (2, 2)),
+    ((32, 64), (2, 2)),
+    ((16, 64), (1, 4)),
+)
+"""Tiles of rows and columns with their warps, the largest first."""
+STAGE_BYTES = 128
+"""Of a row of a stage along K: a row of shared memory."""
+
+
+def feed_of(problem: Problem, target: Target) -> Feed:
+    """The fastest feed that the target has and the matrices' alignment allows."""
+    factors = (problem.A, problem.B)
+    if target.sm >= 90 and all(m.alignment % BULK_ALIGNMENT == 0 for m in factors):
+        return "tma"
+    if target.sm >= 80 and all(_copied_by_four(m) for m in factors):
+        return "cp_async"
+    return "registers"
+
+
+def _copied_by_four(matrix: Matrix) -> bool:
+    return matrix.alignment % 4 == 0
+
+
+def stages_of(problem: Problem, tile: tuple[int, int, int], target: Target, beside: int = 0) -> int:
+    """Stages that shared memory holds beside other bytes, at most 8."""
+    each = tile[2] * (tile[0] * problem.A.bytes + tile[1] * problem.B.bytes)
+    return min(8, (SHARED[target.sm] * 1024 - RESERVED - beside) // each)
+
+
+def depth_of(problem: Problem) -> int:
+    """Elements along K of a stage."""
+    return STAGE_BYTES // max(problem.A.bytes, problem.B.bytes)
+
+
+def by_bulk(problem: Problem) -> bool:
+    """Whether results can go through shared memory to the copy engine."""
+    return problem.D.bytes == 2 and problem.D.alignment % BULK_ALIGNMENT == 0 and problem.C is None
+
+
+def configs(problem: Problem, target: Target, feed: Feed | None = None) -> list[Config]:
+    """Every way that fits, the largest tiles first."""
+    feed = feed or feed_of(problem, target)
+    out: list[Config] = []
+    depth = depth_of(problem)
+    for (m, n), warps in SHAPES:
+        slots = 2 if feed == "tma" and by_bulk(problem) and n // warps[1] >= 32 else 0
+        beside = slots * warps[0] * warps[1] * 16 * (n // warps[1]) * 2
+        stages = stages_of(problem, (m, n, depth), target, beside)
+        if stages < 2 or (problem.accumulator == "float64" and m * n > 128 * 64):
+            continue
+        if feed == "registers":
+            stages = 2
+        unroll = 2 if feed == "tma" and stages >= 4 and m * n >= 128 * 128 else 1
+        out.append(Config((m, n, depth), warps, stages // unroll * unroll, feed, unroll, 16, 1, 1, slots))
+    return out
+
+
+def choose(
+    problem: Problem, target: Target, extents: Extents | None = None, multiprocessors: int = 132
+) -> Config:
+    """The way that finishes first if all multiply-adds cost alike and a started tile costs a whole one.
+
+    Without extents the largest tile.
+    """
+    empty = extents is not None and extents.K == 0
+    found = configs(problem, target, "cp_async" if empty and target.sm >= 80 else None)
+    if empty and not found:
+        found = configs(problem, target, "registers")
+    if extents is None:
+        return found[0]
+    return min(found, key=lambda c: _cost(c, extents, multiprocessors))
+
+
+def _cost(config: Config, extents: Extents, multiprocessors: int) -> float:
+    rows, columns = tiles_of(config, extents)
+    waves = -(-rows * columns * extents.batches // multiprocessors)
+    m, n, _ = config.tile
+    return waves * (
+        m * n + 24 * (m + n)
+    )  # reading a row or column of a tile costs as much as that many multiply-adds

@@ -1,0 +1,84 @@
+"""The numbers of a launch: what a kernel's integer parameters are for extents, strides and a way to cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilelayout import LayoutError
+
+from .config import Config
+from .problem import Problem
+from .schedule import LIMIT
+
+
+@dataclass(frozen=True)
+class Extents:
+    """Of one launch.
+
+    Attributes:
+        M, N, K, batches: the product's.
+        leading: matrix's name -> elements between neighbors along its other than contiguous dimension.
+        batch: matrix's name -> elements from one batch to the next.
+    """
+
+    M: int
+    N: int
+    K: int
+    batches: int
+    leading: Mapping[str, int]
+    batch: Mapping[str, int]
+
+    @property
+    def empty(self) -> bool:
+        """Whether the result has no element."""
+        return self.M == 0 or self.N == 0 or self.batches == 0
+
+
+def tiles_of(config: Config, extents: Extents) -> tuple[int, int]:
+    """Rows and columns of tiles."""
+    return -(-extents.M // config.tile[0]), -(-extents.N // config.tile[1])
+
+
+def k_tiles(config: Config, extents: Extents) -> int:
+    """Stages of each tile and each part of K, a multiple of the unrolling."""
+    stages = -(-extents.K // config.tile[2])
+    part = -(-stages // config.splits)
+    return -(-part // config.unroll) * config.unroll
+
+
+def numbers(problem: Problem, config: Config, extents: Extents) -> dict[str, int]:
+    """Integer parameter -> its value.
+
+    Errors: LayoutError for extents or strides beyond what the kernel's arithmetic holds.
+    """
+    rows, columns = tiles_of(config, extents)
+    tiles = rows * columns * extents.batches * config.splits
+    out = {
+        "M": extents.M,
+        "N": extents.N,
+        "K": max(1, extents.K),  # a window has no extent 0; without stages nothing of it is read
+        "k_tiles": k_tiles(config, extents),
+        "tiles": tiles,
+        "tiles_per_batch": max(1, rows * columns),
+        "row_tiles": max(1, rows),
+        "column_tiles": max(1, columns),
+        "batches": max(1, extents.batches),
+        "zero": 0,
+    }
+    for name, stride in extents.leading.items():
+        out[f"ld{name.lower()}"] = stride
+    if problem.batched:
+        for name, stride in extents.batch.items():
+            out[f"batch_{name.lower()}"] = stride
+    for name, value in out.items():
+        if value > LIMIT and not name.startswith("batch_"):
+            raise LayoutError(
+                "gemm", f"{name} = {value} is beyond {LIMIT}, which the kernel's arithmetic holds"
+            )
+    return out
+
+
+def grid_size(config: Config, tiles: int, multiprocessors: int) -> int:
+    """CTAs of a launch: as many as the multiprocessors hold, each with several tiles, and no more than tiles."""
+    return max(1, min(tiles, multiprocessors * config.resident))
