@@ -14,14 +14,29 @@ if TYPE_CHECKING:
     from .errors import DispatchError, DispatchFail, MachineError, PluginError, fail
     from .isa.registered import register_instruction
     from .joined import BARRIER, LoweredSequence, sequence
-    from .ops import CopyCall, GemmCall, copy, gemm
+    from .ops import (
+        CastCall,
+        CopyCall,
+        ElementwiseCall,
+        FillCall,
+        GemmCall,
+        cast,
+        copy,
+        elementwise,
+        fill,
+        gemm,
+    )
     from .tile import Tile, TileRegion
+    from .window import Window
 
 _HOMES = {
     "BARRIER": "joined",
+    "CastCall": "ops",
     "CopyCall": "ops",
     "DispatchError": "errors",
     "DispatchFail": "errors",
+    "ElementwiseCall": "ops",
+    "FillCall": "ops",
     "GemmCall": "ops",
     "Lowered": "api",
     "LoweredSequence": "joined",
@@ -29,8 +44,12 @@ _HOMES = {
     "PluginError": "errors",
     "Tile": "tile",
     "TileRegion": "tile",
+    "Window": "window",
+    "cast": "ops",
     "copy": "ops",
+    "elementwise": "ops",
     "fail": "errors",
+    "fill": "ops",
     "gemm": "ops",
     "lower": "api",
     "predicate": "dispatch",
@@ -42,9 +61,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "BARRIER", "CopyCall", "DispatchError", "DispatchFail", "GemmCall", "Lowered", "LoweredSequence", "MachineError",
-    "PluginError", "Tile", "TileRegion", "copy", "fail", "gemm", "lower", "predicate", "register_dispatch",
-    "register_instruction", "registered", "sequence", "temporary_variants",
+    "BARRIER", "CastCall", "CopyCall", "DispatchError", "DispatchFail", "ElementwiseCall", "FillCall", "GemmCall",
+    "Lowered", "LoweredSequence", "MachineError", "PluginError", "Tile", "TileRegion", "Window", "cast", "copy",
+    "elementwise", "fail", "fill", "gemm", "lower", "predicate", "register_dispatch", "register_instruction",
+    "registered", "sequence", "temporary_variants",
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from .errors import DispatchError
 from .program import Program
 from .scope import Context, context
 from .target import target as _target
+from .window import Window
 
 if TYPE_CHECKING:
     from .backends.assemble import Cubin
@@ -176,6 +177,13 @@ class Lowered(Displayed):
         from .backends.reference import as_operand
 
         tiles = self.call.tiles
+        windows = [x for x in tiles.values() if isinstance(x, Window)]
+        if windows:
+            raise LayoutError(
+                "run",
+                f"{windows[0]} is a window on a tensor whose extents a launch gives",
+                "put the program into a kernel: backends.cta_machine.run_grid runs those",
+            )
         reads = {r.role for r in self.program.inputs} | self.program.loaded
         given = {role: x for role, x in arrays.items() if x is not None}
         unknown = sorted(set(given) - set(tiles))
@@ -227,14 +235,14 @@ class Lowered(Displayed):
         found = reference.run_tiles(self.program, self.call.tiles, given, self.context.warp_axis, numerics)
         return found["D" if "D" in found else "dst"]
 
-    def launch(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None) -> Any:
+    def launch(self, A: Any = None, B: Any = None, C: Any = None, D: Any = None, **operands: Any) -> Any:
         """Execute on the GPU; arguments and result as in `run`.
 
         Errors: ImportError without the extra ``cuda``; RuntimeError where there is no driver or no GPU.
         """
         from .backends import numba_cuda
 
-        given = self.operands({"A": A, "B": B, "C": C, "D": D})
+        given = self.operands({"A": A, "B": B, "C": C, "D": D, **operands})
         return numba_cuda.launch(self.kernel, self.call.tiles, given, self.gpu_kernel)
 
     @cached_property

@@ -21,6 +21,21 @@ class MachineError(RuntimeError):
     """The reference machine met what no hardware defines: a read of a register or address that holds nothing."""
 
 
+class DriverError(RuntimeError):
+    """What needs a driver and a GPU was asked for where there is none, or one that cannot do it.
+
+    Attributes:
+        code: CUDA's number for the error; None where no driver said one.
+    """
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[DriverError], tuple[str, int | None]]:
+        return type(self), (str(self), self.code)
+
+
 def fail(reason: str) -> NoReturn:
     """Decline the call, from inside a variant, with a reason for the table."""
     raise DispatchFail(reason)

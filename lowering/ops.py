@@ -10,6 +10,7 @@ from tilelayout import LayoutError
 from tilelayout.display import Displayed
 
 from .tile import Tile, TileRegion, as_region
+from .window import Window
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,90 @@ def gemm(
 
 @dataclass(frozen=True)
 class CopyCall(Displayed):
-    """``dst = src``, element by element in logical order, not lowered yet."""
+    """``dst = src``, element by element in logical order, not lowered yet.
+
+    Attributes:
+        dst, src: regions of tiles; one of them may be a window on a tensor of run-time extent.
+    """
 
     primitive: ClassVar[str] = "copy"
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
+
+    dst: TileRegion | Window
+    src: TileRegion | Window
+
+    def operands(self) -> Iterator[tuple[str, Any]]:
+        """(role, region) in the order dst, src."""
+        yield from (("dst", self.dst), ("src", self.src))
+
+    @property
+    def tiles(self) -> dict[str, Any]:
+        """Role -> tile."""
+        return {role: region.tile for role, region in self.operands()}
+
+    def __str__(self) -> str:
+        return f"{self.dst} ({self.dst.tile.scope}) = {self.src} ({self.src.tile.scope})"
+
+
+def copy(dst: Tile | TileRegion | Window, src: Tile | TileRegion | Window) -> CopyCall:
+    """Record ``dst = src`` on tiles (or regions of tiles) for `lower`.
+
+    Both have the same extents, dimensions of extent 1 aside, and the same type: a copy converts nothing.  After it
+    every place that dst's layout names for an element holds that element of src.  One side may be a `Window` on a
+    tensor of run-time extent: elements outside the tensor read as zeros, and are not written.
+
+    Errors: LayoutError for an operand that is no tile; all else is judged by `lower`.
+
+    >>> from tilelayout import S, TileLayout, laneid
+    >>> rows = Tile("rows", (32, 8), "float16", TileLayout(S[32, 8]), "shared")
+    >>> held = Tile("held", (32, 8), "float16", TileLayout(S[(32, 8) : (1 @ laneid, 1)]))
+    >>> print(copy(held, rows[0:32]))
+    held (local) = rows (shared)
+    """
+    sides = [x if isinstance(x, Window) else as_region(x, r, "copy") for x, r in ((dst, "dst"), (src, "src"))]
+    return CopyCall(*sides)
+
+
+@dataclass(frozen=True)
+class FillCall(Displayed):
+    """``dst = value`` in every element, not lowered yet."""
+
+    primitive: ClassVar[str] = "fill"
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
+
+    dst: TileRegion
+    value: Any
+
+    def operands(self) -> Iterator[tuple[str, TileRegion]]:
+        """(role, region) of dst alone."""
+        yield "dst", self.dst
+
+    @property
+    def tiles(self) -> dict[str, Tile]:
+        """Role -> tile."""
+        return {"dst": self.dst.tile}
+
+    def __str__(self) -> str:
+        return f"{self.dst} = {self.value}"
+
+
+def fill(dst: Tile | TileRegion, value: Any) -> FillCall:
+    """Record ``dst = value`` on a tile in registers (or a region of one) for `lower`.
+
+    The value is a number, rounded to the tile's type as `lowering.narrow.from_float` rounds.
+
+    Errors: LayoutError for an operand that is no tile; all else is judged by `lower`.
+    """
+    return FillCall(as_region(dst, "dst", "fill"), value)
+
+
+@dataclass(frozen=True)
+class CastCall(Displayed):
+    """``dst = src``, element by element in logical order, each converted to dst's type; not lowered yet."""
+
+    primitive: ClassVar[str] = "cast"
     _painter: ClassVar[str] = "lowering.display"
     _explorer: ClassVar[str] = "lowering.explore"
 
@@ -96,21 +178,74 @@ class CopyCall(Displayed):
         return {role: region.tile for role, region in self.operands()}
 
     def __str__(self) -> str:
-        return f"{self.dst} ({self.dst.tile.scope}) = {self.src} ({self.src.tile.scope})"
+        return f"{self.dst} = {self.dst.tile.dtype}({self.src})"
 
 
-def copy(dst: Tile | TileRegion, src: Tile | TileRegion) -> CopyCall:
-    """Record ``dst = src`` on tiles (or regions of tiles) for `lower`.
+def cast(dst: Tile | TileRegion, src: Tile | TileRegion) -> CastCall:
+    """Record ``dst = src`` with conversion, on tiles in registers (or regions of tiles), for `lower`.
 
-    Both have the same extents, dimensions of extent 1 aside, and the same type: a copy converts nothing.  After it
-    every place that dst's layout names for an element holds that element of src.
+    Both have the same extents, dimensions of extent 1 aside, and each lane holds the same elements of both, in whatever
+    order.  Numbers are rounded as `lowering.isa.convert` says, those of other types on their way through float32.
 
     Errors: LayoutError for an operand that is no tile; all else is judged by `lower`.
 
-    >>> from tilelayout import S, TileLayout, laneid
-    >>> rows = Tile("rows", (32, 8), "float16", TileLayout(S[32, 8]), "shared")
-    >>> held = Tile("held", (32, 8), "float16", TileLayout(S[(32, 8) : (1 @ laneid, 1)]))
-    >>> print(copy(held, rows[0:32]))
-    held (local) = rows (shared)
+    >>> from lowering.fragments import D_FRAG
+    >>> D = Tile("d", (16, 8), "float32", D_FRAG)
+    >>> print(cast(Tile("h", (16, 8), "float16", D_FRAG), D))
+    h = float16(d)
     """
-    return CopyCall(as_region(dst, "dst", "copy"), as_region(src, "src", "copy"))
+    return CastCall(as_region(dst, "dst", "cast"), as_region(src, "src", "cast"))
+
+
+@dataclass(frozen=True)
+class ElementwiseCall(Displayed):
+    """``dst = function(src, ...)``, element by element in logical order, not lowered yet.
+
+    Attributes:
+        function: a record of one result and as many operands as there are sources, one number in each.
+        srcs: what it takes, in order: roles "src0", "src1" ..., or "src" where there is one.
+    """
+
+    primitive: ClassVar[str] = "elementwise"
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
+
+    dst: TileRegion
+    function: Any
+    srcs: tuple[TileRegion, ...]
+
+    def operands(self) -> Iterator[tuple[str, TileRegion]]:
+        """(role, region) of dst and the sources."""
+        yield "dst", self.dst
+        for i, src in enumerate(self.srcs):
+            yield "src" if len(self.srcs) == 1 else f"src{i}", src
+
+    @property
+    def tiles(self) -> dict[str, Tile]:
+        """Role -> tile."""
+        return {role: region.tile for role, region in self.operands()}
+
+    def __str__(self) -> str:
+        name = getattr(self.function, "name", self.function)
+        return f"{self.dst} = {name}({', '.join(map(str, self.srcs))})"
+
+
+def elementwise(dst: Tile | TileRegion, function: Any, *srcs: Tile | TileRegion) -> ElementwiseCall:
+    """Record ``dst = function(src, ...)`` on tiles in registers (or regions of tiles) for `lower`.
+
+    All have the same extents, dimensions of extent 1 aside, and each lane holds the same elements of all of them.  The
+    function is an instruction record such as ``lowering.isa.arithmetic.FMA["f32"]``, or what
+    `lowering.backends.numba_cuda.scalar_instruction` makes of a Python function.  f32 operands may be elements of any
+    type that converts to float32, and so may an f32 result.  A source may be dst itself, and is then given to `run` as
+    ``dst=``.
+
+    Errors: LayoutError for an operand that is no tile, or none at all; all else is judged by `lower`.
+    """
+    if not srcs:
+        raise LayoutError(
+            "elementwise", "a function of nothing", "fill(dst, value) writes a number everywhere"
+        )
+    regions = [
+        as_region(x, "dst" if i == 0 else f"src{i - 1}", "elementwise") for i, x in enumerate((dst, *srcs))
+    ]
+    return ElementwiseCall(regions[0], function, tuple(regions[1:]))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from tilelayout import LayoutError, SwizzledLayout, TileLayout
 from tilelayout.display import Displayed
+from tilelayout.expr import Expr, bounds
 from tilelayout.parts import as_extent, as_integer, as_shape, product
 
 from .dtypes import DType, dtype
@@ -86,7 +87,10 @@ class Tile(Displayed):
         return dtype(self.dtype)
 
     def __getitem__(self, item: Any) -> TileRegion:
-        """The region of a slice per dimension: ``A[0:16, 8:24]``; an integer keeps its dimension with extent 1."""
+        """The region of a slice per dimension: ``A[0:16, 8:24]``; an integer keeps its dimension with extent 1.
+
+        A begin may be an expression of run-time variables, ``stages[s]``, whose bounds keep it within the tile.
+        """
         return TileRegion(self, _bounds(self.name, self.shape, item))
 
     __iter__ = None  # a tile is indexed by slices; it is no sequence of its rows
@@ -184,16 +188,37 @@ def _bounds(name: str, shape: tuple[Any, ...], item: Any) -> tuple[tuple[Any, An
     for d, n in enumerate(shape):
         part = items[d] if d < len(items) else slice(None)
         if not isinstance(part, slice):
-            begin = as_integer(part, what, f"index of dimension {d}")
+            begin = _bound(part, what, f"index of dimension {d}")
             part = slice(begin, begin + 1)
         if part.step not in (None, 1):
             raise LayoutError(what, f"dimension {d}: step {part.step}, only whole ranges are regions")
-        begin = as_integer(0 if part.start is None else part.start, what, f"begin of dimension {d}")
-        end = as_integer(n if part.stop is None else part.stop, what, f"end of dimension {d}")
+        begin = _bound(0 if part.start is None else part.start, what, f"begin of dimension {d}")
+        end = _bound(n if part.stop is None else part.stop, what, f"end of dimension {d}")
         if all(type(x) is int for x in (begin, end, n)) and not 0 <= begin < end <= n:
             raise LayoutError(what, f"dimension {d}: range [{begin}, {end}) is not within [0, {n})")
+        if isinstance(begin, Expr) or isinstance(end, Expr):
+            _check_run_time(begin, end, n, what, d)
         length = as_integer(end - begin, what, f"length of dimension {d}")
         if type(length) is int:
             as_extent(length, what, f"length of dimension {d}")
         out.append((begin, end))
     return tuple(out)
+
+
+def _bound(x: Any, what: str, which: str) -> Any:
+    """An end of a range: an integer, or an expression of run-time variables."""
+    return x if isinstance(x, Expr) else as_integer(x, what, which)
+
+
+def _check_run_time(begin: Any, end: Any, n: Any, what: str, d: int) -> None:
+    """A range that begins at run time has a constant length, and its variables' bounds keep it within the tile."""
+    length = end - begin
+    if type(length) is not int or type(n) is not int:
+        raise LayoutError(what, f"dimension {d}: range [{begin}, {end}) of {n} has no constant length")
+    low, high = bounds(begin)
+    if low is None or high is None or low < 0 or high + length > n:
+        raise LayoutError(
+            what,
+            f"dimension {d}: range [{begin}, {end}) begins at {low} to {high}, and is not within [0, {n})",
+            "give its variables bounds that keep it inside",
+        )

@@ -99,7 +99,9 @@ class Window:
         Errors: LayoutError for a layout that is not strided on m alone, has a replica or goes backwards.
 
         >>> from tilelayout import S
-        >>> Window.of("x", "float16", TileLayout(S[(2, 8, 8) : (64, 8, 128)]), (16, 8), (0, 0), (16, 8), 16).dims
+        >>> Window.of(
+        ...     "x", "float16", TileLayout(S[(2, 8, 8) : (64, 8, 128)]), (16, 8), (0, 0), (16, 8), 16
+        ... ).dims
         (((2, 64), (8, 8)), ((8, 128),))
         """
         what = f"Window {name}"
@@ -113,7 +115,7 @@ class Window:
         wrong = [it for it in layout.shard if it.extent != 1 and it.axis != "m"]
         if wrong or any(v != 0 and a != "m" for a, v in layout.offset.items()):
             raise LayoutError(what, f"layout {layout} is not on m alone; global memory is")
-        grouped, seps = layout.group(extents)
+        grouped, seps = layout.canonicalize().group(extents)
         dims = tuple(
             [
                 tuple([(it.extent, it.stride) for it in grouped.shard[seps[d] : seps[d + 1]]])
@@ -158,7 +160,11 @@ class Window:
         return total
 
     def __str__(self) -> str:
-        return f"{self.name}[" + ", ".join(f"{o}:{o + n}" for o, n in zip(self.origin, self.box, strict=True)) + "]"
+        return (
+            f"{self.name}["
+            + ", ".join(f"{o}:{o + n}" for o, n in zip(self.origin, self.box, strict=True))
+            + "]"
+        )
 
 
 def distance(iters: Dimension, x: Index) -> Index:
@@ -185,7 +191,11 @@ def _check_values(window: Window, what: str) -> None:
     for d, iters in enumerate(window.dims):
         if not iters:
             raise LayoutError(what, f"dimension {d} has no iter")
-        named += [(f"{n} of dimension {d}", x) for it in iters for n, x in zip(("extent", "stride"), it, strict=True)]
+        named += [
+            (f"{n} of dimension {d}", x)
+            for it in iters
+            for n, x in zip(("extent", "stride"), it, strict=True)
+        ]
     for name, x in named:
         if not isinstance(x, Expr):
             as_integer(x, what, name)

@@ -209,13 +209,15 @@ class IndexCode:
 
     def _division(self, x: Division, bits: int) -> str:
         quotient = isinstance(x, FloorDiv)
-        wide = max(width(x.dividend), width(x.divisor))
+        power = isinstance(x.divisor, int) and not x.divisor & x.divisor - 1
+        own = width(x.dividend)
+        wide = own if power and x.divisor <= 1 << 31 else max(own, width(x.divisor))  # type: ignore[operator]
         dividend, divisor = self._register(x.dividend, wide), self.value(x.divisor, wide)
         sign = "u" if _finite(x.dividend)[0] >= 0 else "s"
-        if isinstance(x.divisor, int) and not x.divisor & x.divisor - 1:
+        if power:
             # Arithmetic shifts and masks floor, also below zero.
             if quotient:
-                result = self.emit(f"shr.{sign}{wide}", wide, dividend, str(x.divisor.bit_length() - 1))
+                result = self.emit(f"shr.{sign}{wide}", wide, dividend, str(x.divisor.bit_length() - 1))  # type: ignore[union-attr]
             else:
                 result = self.emit(f"and.b{wide}", wide, dividend, str(x.divisor - 1))
         elif sign == "u":

@@ -5,6 +5,8 @@ The addresses are those that backends emit; how they collide is answered by `til
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,11 +14,17 @@ import numpy as np
 
 from tilelayout.analysis import Access, BankReport, bank_conflicts
 from tilelayout.axis import axis
-from tilelayout.expr import evaluate
+from tilelayout.expr import Index, Var, bounds, evaluate, variables
 
+from ..control import Compare, comparisons
 from ..isa.operand_map import LANES
-from ..isa.record import Operand
-from ..program import Address, Program, Step, step_text
+from ..isa.protocols import CP_ASYNC
+from ..isa.record import Instruction, Operand
+from ..program import Address, If, Instr, Program, Statement, While, instr_text, unrolled
+
+_RELATIONS = {
+    "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 Kind = Literal["load", "store", "ldmatrix", "stmatrix"]
 
@@ -46,24 +54,56 @@ class SharedAccess:
 
 
 def shared_accesses(program: Program) -> tuple[SharedAccess, ...]:
-    """Every access to shared memory, in order of execution.
+    """Every access of threads to shared memory, in order of execution, or of the text where only a run knows that.
 
     Post-condition: an access whose `degree` is 1 takes no more rounds than its width asks for, in any warp.
     """
     warp, lane = np.indices((program.warps, LANES))
     found: list[SharedAccess] = []
-    for number, step in enumerate(program.steps):
-        for operand, argument in zip(step.instruction.operands, step.arguments, strict=True):
+    for number, (instr, active) in enumerate(_executed(unrolled(program.body), {"lane": lane, "warp": warp})):
+        if instr.instruction.protocol not in ("", CP_ASYNC) or not active.any():
+            continue
+        for operand, argument in zip(instr.instruction.operands, instr.arguments, strict=True):
             if isinstance(argument, Address) and argument.buffer.space == "shared":
-                at = evaluate(argument.unit, {"lane": lane, "warp": warp}) * argument.buffer.unit_bytes
-                reports = [
-                    _report(step, operand, argument, row) for row in np.broadcast_to(at, lane.shape).tolist()
-                ]
+                at = evaluate(argument.unit, _places(argument.unit, lane, warp)) * argument.buffer.unit_bytes
+                rows = zip(np.broadcast_to(at, lane.shape), active, strict=True)
+                starts = [row[on][: operand.lanes].tolist() for row, on in rows if on.any()]
+                reports = [_report(instr.instruction, operand, argument, row) for row in starts]
                 worst = max(reports, key=lambda r: (r.degree, r.wavefronts))
                 found.append(
-                    SharedAccess(number, step.instruction.name, step_text(step), argument.buffer.name, worst)
+                    SharedAccess(
+                        number, instr.instruction.name, instr_text(instr), argument.buffer.name, worst
+                    )
                 )
     return tuple(found)
+
+
+def _executed(
+    body: tuple[Statement, ...], where: dict[str, Any], active: Any = True
+) -> Iterator[tuple[Instr, Any]]:
+    """Every instruction and the threads for which it is: of conditions those count that their places decide."""
+    active = np.broadcast_to(active, where["lane"].shape)
+    for s in body:
+        if isinstance(s, Instr):
+            yield s, active
+        elif isinstance(s, If | While):
+            known = [c for c in comparisons(s.condition) if {v.name for v in _named(c)} <= set(where)]
+            holds = np.ones(active.shape, bool)
+            for c in known:
+                holds = holds & _RELATIONS[c.relation](evaluate(c.left, where), evaluate(c.right, where))
+            yield from _executed(s.body, where, active & holds)
+            if isinstance(s, If):
+                decided = len(known) == len(comparisons(s.condition))
+                yield from _executed(s.orelse, where, active & ~holds if decided else active)
+
+
+def _named(c: Compare) -> frozenset[Var]:
+    return variables(c.left) | variables(c.right)
+
+
+def _places(x: Index, lane: Any, warp: Any) -> dict[str, Any]:
+    """The threads, and every other variable at its least: what moves all lanes alike changes no conflict."""
+    return {v.name: bounds(v)[0] or 0 for v in variables(x)} | {"lane": lane, "warp": warp}
 
 
 def bank_text(program: Program) -> str:
@@ -91,20 +131,20 @@ class _Bytes:
         return {axis("m"): self.addresses.reshape(shape)}
 
 
-def _report(step: Step, operand: Operand, address: Address, starts: list[int]) -> BankReport:
+def _report(instruction: Instruction, operand: Operand, address: Address, starts: list[int]) -> BankReport:
     """Of one warp; `starts` are the lanes' addresses in bytes."""
     width = operand.bytes or address.buffer.unit_bytes
-    mine = np.asarray(starts[: operand.lanes])
+    mine = np.asarray(starts)
     addresses = (mine[:, None] + np.arange(width)).ravel()
     lanes = [range(k * width, (k + 1) * width) for k in range(len(mine))]
-    return bank_conflicts(_Bytes(addresses), Access(addresses.size, lanes, _kind(step)), 8)
+    return bank_conflicts(_Bytes(addresses), Access(addresses.size, lanes, _kind(instruction)), 8)
 
 
-def _kind(step: Step) -> Kind:
-    name = step.instruction.name.split(".")[0]
+def _kind(instruction: Instruction) -> Kind:
+    name = instruction.name.split(".")[0]
     if name in ("ldmatrix", "stmatrix"):
         return name  # type: ignore[return-value]
-    return "store" if step.instruction.stores else "load"
+    return "store" if instruction.stores or instruction.protocol else "load"
 
 
 __all__ = ["SharedAccess", "bank_text", "shared_accesses"]

@@ -32,7 +32,7 @@ class Kernel(Displayed):
 
     Attributes:
         core: the register program.
-        buffers: the global tensors, in the order A, B, C, D (those that take part).
+        buffers: the global tensors, in the order A, B, C, D, or that of the program's operands where they are others.
         loads: one instruction per register whose first content the core reads, or passes on to another place.
         stores: one per register of the core's outputs, but for those that stay what their place in memory holds.
         threads: of the CTA: at least the program's warps.
@@ -112,16 +112,16 @@ def stage(core: Program, tiles: dict[str, Tile], threads: int | None = None) -> 
     if threads is not None and threads < needed:
         raise LayoutError("stage", f"program {core.name} needs {needed} threads, the CTA has {threads}")
     containers = {r.role: r.container for r in (*core.inputs, *core.outputs)}
+    known = [role for role in "ABCD" if role in containers]
     buffers = {
         role: Buffer(
-            tiles[role].name if role != "C" or tiles["C"] != tiles["D"] else f"{tiles['C'].name}_in",
+            tiles[role].name if role != "C" or tiles["C"] != tiles.get("D") else f"{tiles['C'].name}_in",
             role,
             tiles[role].dtype,
             tiles[role].shape,
             containers[role],
         )
-        for role in "ABCD"
-        if role in containers
+        for role in (*known, *[role for role in containers if role not in known])
     }
     loads = {_target(i): i for r in core.inputs for i in _loads(r, tiles[r.role], buffers[r.role])}
     stores = {_source(i): i for r in core.outputs for i in _stores(r, tiles[r.role], buffers[r.role])}

@@ -34,11 +34,12 @@ def _coordinates(rank: int) -> tuple[str, list[Operand]]:
     return ", ".join(f"{{{n}}}" for n in names), [Operand(n, 1, "value", "read") for n in names]
 
 
-def _load(rank: int) -> Instruction:
+def _load(rank: int, where: str = "cluster", ptx: tuple[int, int] = (8, 0)) -> Instruction:
     text, coordinates = _coordinates(rank)
+    own = ".cta" * (where == "cta")
     return _bulk(
-        f"cp.async.bulk.tensor.{rank}d.load",
-        f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        f"cp.async.bulk.tensor.{rank}d.load{own}",
+        f"cp.async.bulk.tensor.{rank}d.shared::{where}.global.tile.mbarrier::complete_tx::bytes "
         f"[{{dst}}], [{{map}}, {{{{{text}}}}}], [{{bar}}];",
         (
             Operand("dst", 1, "shared", "read", 128),
@@ -48,6 +49,7 @@ def _load(rank: int) -> Instruction:
         ),
         ".tensor",
         _LOAD,
+        ptx,
     )
 
 
@@ -75,6 +77,9 @@ def _wait(read: bool) -> Instruction:
 
 BULK_LOAD = {rank: _load(rank) for rank in RANKS}
 """Dimensions of the tensor -> the load of a box of it; dimension 0 is the contiguous one."""
+BULK_LOAD_CTA = {rank: _load(rank, "cta", (8, 6)) for rank in RANKS}
+"""The same into shared memory of the CTA, said so: newer, and without the stack frame that the assembler makes for the
+other form on sm_120."""
 BULK_STORE = {rank: _store(rank) for rank in RANKS}
 BULK_COMMIT = _bulk("cp.async.bulk.commit_group", "cp.async.bulk.commit_group;", (), ".commit_group", _COMMIT)
 BULK_WAIT = _wait(False)

@@ -95,7 +95,7 @@ def _unpacking(name: str, template: str, element: str, sm: int, ptx: tuple[int, 
     def meaning(values: Mapping[str, Any]) -> dict[str, Any]:
         import numpy as np
 
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # a signaling NaN becomes a quiet one
             found = to_numbers(unpack(values["a"], element, container), element).astype(np.float32)
         words = _exact_words(found) if dtype(element).bits < 32 else words_of(found, "f32")
         return {n: words[..., i : i + 1] for i, n in enumerate(names)}

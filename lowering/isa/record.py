@@ -136,9 +136,8 @@ class Instruction:
     @property
     def stores(self) -> bool:
         """Whether it writes to the memory that its addresses name."""
-        return any(o.is_address for o in self.operands) and any(
-            o.reads and o.is_registers for o in self.operands
-        )
+        given = [o for o in self.operands if o.is_registers and o.access == "read"]
+        return bool(given) and any(o.is_address for o in self.operands)
 
     def refusal(self, target: Target, version: tuple[int, int] | None = None) -> str:
         """Why the target, or PTX of that version, does not have it; empty where it has.

@@ -3,6 +3,28 @@
 A variant judges a call and returns a program; it may not know any backend.
 """
 
-from . import copy_matrix, copy_staged, copy_vector, gemm_mma_sync
+from . import (
+    cast,
+    copy_bulk_tensor,
+    copy_cp_async,
+    copy_matrix,
+    copy_predicated,
+    copy_staged,
+    copy_vector,
+    elementwise,
+    fill,
+    gemm_mma_sync,
+)
 
-__all__ = ["copy_matrix", "copy_staged", "copy_vector", "gemm_mma_sync"]
+__all__ = [
+    "cast",
+    "copy_bulk_tensor",
+    "copy_cp_async",
+    "copy_matrix",
+    "copy_predicated",
+    "copy_staged",
+    "copy_vector",
+    "elementwise",
+    "fill",
+    "gemm_mma_sync",
+]

@@ -85,10 +85,8 @@ def _by_matrices(call: CopyCall, context: Context, moves: tuple[MatrixMove, ...]
         fail(
             f"{operation} moves registers of 32 bits, {call.dst.tile.dtype} is held in {pieces.registers.bits}"
         )
-    if pieces.buffer.alignment % LINE_BYTES:
-        fail(
-            f"{pieces.buffer.name} is aligned to {pieces.buffer.alignment} bytes, {operation} needs {LINE_BYTES}"
-        )
+    if pieces.alignment % LINE_BYTES:
+        fail(f"{pieces.alignment_text}, {operation} needs {LINE_BYTES}")
     families: dict[tuple[str, bool], dict[int, MatrixMove]] = {}
     for move in moves:
         if move.source_bits == move.bits and move.bits in (16, pieces.element_bits):
@@ -268,9 +266,10 @@ def _address(pieces: Pieces, matrices: list[Matrix]) -> Address | None:
         if not all(isinstance(step, int) for step in steps):
             return None
         coordinate.append(values[0] + _by_bits(steps))  # type: ignore[arg-type]
-    address = pieces.address(tuple(coordinate))
+    position = pieces.position(tuple(coordinate))
     where = places(pieces.warps)
-    found = np.broadcast_to(evaluate(address.element, where), where["lane"].shape)
+    found = np.broadcast_to(evaluate(position, where), where["lane"].shape)
+    address = pieces.address(tuple(coordinate))
     return address if (found == begin[:, where["lane"][0] % len(lines)]).all() else None
 
 

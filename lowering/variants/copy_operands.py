@@ -8,6 +8,7 @@ numbers for all lanes and warps, by which everything is decided.  Every refusal 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from tilelayout import LayoutError, SwizzledLayout
@@ -23,6 +24,8 @@ from ..program import Address, Buffer, Comment, Instr, Program, Registers, Slot
 from ..registers import WARP_AXES, register_file, register_span
 from ..scope import Context
 from ..tile import MEMORY, TileRegion
+from ..window import Window
+from .regions import Sliced, same_shape, sliced
 from .threads import LANE, check_registers, narrowed
 
 KINDS = {"float32": "f32", "float64": "f64"}
@@ -45,8 +48,21 @@ def registers_and_memory(call: CopyCall, context: Context) -> Any:
     )
 
 
+def constant_extent(call: CopyCall, context: Context) -> Any:
+    """Both sides are tiles, all of whose layouts are numbers."""
+    for role, region in call.operands():
+        if isinstance(region, Window):
+            return f"{role} ({region}) is a window of run-time extent; {' and '.join(WINDOW_VARIANTS)} take those"
+    return True
+
+
+WINDOW_VARIANTS = ("copy.bulk_tensor", "copy.cp_async", "copy.predicated")
+
+CONSTANT_EXTENT = predicate("constant_extent", constant_extent)
+
 CONDITIONS = (
     predicate("full_active_lanes", full_active_lanes),
+    CONSTANT_EXTENT,
     predicate("registers_and_memory", registers_and_memory),
 )
 
@@ -65,6 +81,8 @@ class Pieces:
         at: the same -> integers ``[warps, lanes, elements]``: their positions in memory, in elements.
         warps: of the scope.
         passed: whether registers of the local tile lie outside the region, and keep what they hold.
+        shift: what a run-time begin of the memory's region adds to every position.
+        step: a number that `shift` is a multiple of; 0 where it is 0.
     """
 
     load: bool
@@ -76,6 +94,20 @@ class Pieces:
     at: dict[int, Any]
     warps: int
     passed: bool
+    shift: Index = 0
+    step: int = 0
+
+    @property
+    def alignment(self) -> int:
+        """Bytes that the region's first byte is a multiple of, wherever it begins."""
+        return gcd(self.buffer.alignment, self.step * self.element_bits // 8)
+
+    @property
+    def alignment_text(self) -> str:
+        """The same, for messages."""
+        aligned = f"{self.buffer.name} is aligned to {self.buffer.alignment} bytes"
+        step = self.step * self.element_bits // 8
+        return aligned if self.alignment == self.buffer.alignment else f"{aligned}, and moves by {step}"
 
     @property
     def element_bits(self) -> int:
@@ -84,19 +116,23 @@ class Pieces:
 
     def address(self, coordinate: tuple[Index, ...]) -> Address:
         """Of the element at a coordinate (of `shape`), which may be in terms of lane and warp."""
-        return Address(self.buffer, (self.memory.apply(*coordinate, shape=self.shape).get("m", 0),))
+        return Address(self.buffer, (self.position(coordinate) + self.shift,))
+
+    def position(self, coordinate: tuple[Index, ...]) -> Index:
+        """The same in elements, as `at` counts: without the shift."""
+        return self.memory.apply(*coordinate, shape=self.shape).get("m", 0)  # type: ignore[no-any-return]
 
     def element(self, register: int, k: int) -> Address:
         """Of element k of a register.
 
         Post-condition, checked here: in every lane of every warp it is the position that `at` says.
         """
-        address = self.address(self.held[register][k])
-        if not (evaluate(address.element, places(self.warps)) == self.at[register][..., k]).all():
+        position = self.position(self.held[register][k])
+        if not (evaluate(position, places(self.warps)) == self.at[register][..., k]).all():
             raise LayoutError(
-                "copy", f"{address.element} is not where {self.memory} has {self.registers.name}[{register}]"
+                "copy", f"{position} is not where {self.memory} has {self.registers.name}[{register}]"
             )
-        return address
+        return Address(self.buffer, (position + self.shift,))
 
     def slot(self, register: int) -> Slot:
         return Slot(self.registers, register)
@@ -121,59 +157,28 @@ def places(warps: int) -> dict[str, Any]:
 
 def take_apart(call: CopyCall, context: Context) -> Pieces:
     """The two sides of a copy, or DispatchFail with what is in the way."""
-    if call.dst.tile.name == call.src.tile.name and call.dst.tile != call.src.tile:
-        fail(f"two different tiles share the name {call.dst.tile.name!r}; tiles are told apart by name")
+    shape = same_shape(call)
     load = call.dst.tile.scope == "local"
     local, memory = (call.dst, call.src) if load else (call.src, call.dst)
     roles = ("dst", "src") if load else ("src", "dst")
-    if local.tile.dtype != memory.tile.dtype:
-        fail(f"dst is {call.dst.tile.dtype}, src is {call.src.tile.dtype}: a copy converts nothing")
-    shape = region_shape(local, roles[0])
-    if shape != region_shape(memory, roles[1]):
-        fail(f"dst has extents {tuple(call.dst.extents)}, src has {tuple(call.src.extents)}")
-    registers, held = _registers(local, roles[0], shape, context)
-    layout, buffer = _memory(memory, roles[1], shape, registers.container, load)
-    at = _positions(layout, shape, held, context.warps)
+    registers, held = registers_of(local, roles[0], shape, context)
+    place, buffer = memory_place(memory, roles[1], registers.container, not load)
+    at = _positions(place.layout, shape, held, context.warps)
+    passed = load and not local.is_full
     return Pieces(
-        load, registers, buffer, shape, layout, held, at, context.warps, passed=load and not local.is_full
+        load, registers, buffer, shape, place.layout, held, at, context.warps, passed, place.shift, place.step
     )
-
-
-def region_shape(region: TileRegion, role: str) -> tuple[int, ...]:
-    """Its extents that are not 1 (one of 1 where all are)."""
-    for n in region.extents:
-        if type(n) is not int:
-            fail(f"{role} ({region}) has a symbolic extent {n}; extents must fold to numbers")
-    return tuple([n for n in region.extents if n != 1]) or (1,)
-
-
-def _sliced(region: TileRegion, role: str) -> Any:
-    """The layout of a region, all of it numbers."""
-    whole = region.tile.layout
-    plain = whole.layout if isinstance(whole, SwizzledLayout) else whole
-    iters = (*plain.shard, *plain.replica)
-    for x in (*plain.offset.values(), *[x for it in iters for x in (it.extent, it.stride)]):
-        if type(x) is not int:
-            fail(
-                f"{role} ({region}): layout {whole} has a symbolic value {x}; all of a layout must be numbers"
-            )
-    if region.is_full:
-        return region.tile.layout
-    try:
-        return region.tile.layout.slice(region.tile.shape, region.bounds)
-    except LayoutError as error:
-        return fail(f"{role} ({region}): {error}")
 
 
 # --- registers ----------------------------------------------------------------------------------
 
 
-def _registers(
+def registers_of(
     region: TileRegion, role: str, shape: tuple[int, ...], context: Context
 ) -> tuple[Registers, dict[int, tuple[tuple[Index, ...], ...]]]:
     """The register group of a local tile, and what its registers hold of the region."""
     tile, name = region.tile, f"{role} ({region})"
-    layout = _sliced(region, role)
+    layout = sliced(region, role).layout
     _check_threads(layout, name, role, context)
     try:
         span = register_span(tile.layout)
@@ -249,15 +254,16 @@ def _check_threads(layout: Any, name: str, role: str, context: Context) -> None:
 # --- memory -------------------------------------------------------------------------------------
 
 
-def _memory(
-    region: TileRegion, role: str, shape: tuple[int, ...], container: int, load: bool
-) -> tuple[Any, Buffer]:
-    """The layout of a region in memory, and the buffer of its tile."""
+def memory_place(region: TileRegion, role: str, container: int, written: bool) -> tuple[Sliced, Buffer]:
+    """Where the elements of a region in memory are, and the buffer of its tile; declines what may not be written."""
     tile, name = region.tile, f"{role} ({region})"
-    layout = _sliced(region, role)
+    place = sliced(region, role)
+    layout = place.layout
     span = memory_span(tile.layout, tile.shape, f"{role} ({tile.name})")
     plain = layout.layout if isinstance(layout, SwizzledLayout) else layout
-    if not load:
+    if place.step * container % 8:
+        fail(f"{name}: begins at a run-time multiple of {place.step * container} bits")
+    if written:
         if any(it.extent != 1 for it in plain.replica):
             fail(f"{name}: layout {layout} has a replica: only one of each element's places would be written")
         answer = layout.is_injective()
@@ -270,7 +276,7 @@ def _memory(
     buffer = Buffer(
         tile.name, role, tile.dtype, (-(-span // per) * per,), container, tile.scope, tile.alignment
     )
-    return layout, buffer
+    return place, buffer
 
 
 def memory_span(layout: Any, shape: tuple[int, ...], name: str) -> int:

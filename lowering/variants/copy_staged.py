@@ -22,8 +22,16 @@ from ..ops import CopyCall
 from ..program import Comment, Instr, Program, Registers
 from ..scope import Context
 from ..tile import MEMORY, Tile, TileRegion
-from .copy_operands import KINDS, Pieces, container_bits, full_active_lanes, region_shape, take_apart
+from .copy_operands import (
+    CONSTANT_EXTENT,
+    KINDS,
+    Pieces,
+    container_bits,
+    full_active_lanes,
+    take_apart,
+)
 from .copy_vector import accesses
+from .regions import region_shape, sliced
 from .threads import LANE, check_registers
 
 
@@ -38,7 +46,10 @@ def memory_to_memory(call: CopyCall, context: Context) -> Any:
 
 @register_dispatch(
     "copy", "cuda", variant="copy.through_registers", priority=15,
-    when=(predicate("full_active_lanes", full_active_lanes), predicate("memory_to_memory", memory_to_memory)),
+    when=(
+        predicate("full_active_lanes", full_active_lanes), CONSTANT_EXTENT,
+        predicate("memory_to_memory", memory_to_memory),
+    ),
 )  # fmt: skip
 def copy_through_registers(call: CopyCall, context: Context) -> Program:
     """Every thread loads and stores the same number of vectors; no access is predicated."""
@@ -122,15 +133,14 @@ def distributions(call: CopyCall, context: Context) -> Iterator[tuple[TileLayout
 
 def _order(region: TileRegion, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Dimensions, those of smaller steps in memory further in."""
-    layout = region.tile.layout
+    layout = sliced(region, "memory").layout
+    steps = []
     try:
-        sliced = layout if region.is_full else layout.slice(region.tile.shape, region.bounds)
-        steps = []
         for d, n in enumerate(shape):
             at = [0] * len(shape)
-            first = sliced.apply(*at, shape=shape).get("m", 0)
+            first = layout.apply(*at, shape=shape).get("m", 0)
             at[d] = min(1, n - 1)
-            steps.append(abs(sliced.apply(*at, shape=shape).get("m", 0) - first))
+            steps.append(abs(layout.apply(*at, shape=shape).get("m", 0) - first))
     except LayoutError as error:
         return fail(f"{region}: {error}")
     return tuple(sorted(range(len(shape)), key=lambda d: (-steps[d], d)))

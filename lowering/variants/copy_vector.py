@@ -124,8 +124,8 @@ def _misaligned(pieces: Pieces, start_bits: Any, size: int) -> str:
     if wrong.any():
         warp, lane = (int(x) for x in np.argwhere(wrong)[0])
         return f"{_thread(warp, lane)} would take {size} bytes at byte {int(start_bits[warp, lane]) // 8}"
-    if pieces.buffer.alignment % size:
-        return f"{pieces.buffer.name} is aligned to {pieces.buffer.alignment} bytes, not to {size}"
+    if pieces.alignment % size:
+        return f"{pieces.alignment_text}, not to {size}"
     return ""
 
 

@@ -23,7 +23,8 @@ kernel; a fragment is one numba value, however many registers it has::
 Creating a device function or compiling to PTX touches no driver; only `launch` and a kernel's own launch need one.
 All that knows numba and llvmlite stays in this folder: `fragment` is the numba type, `inline_asm` one instruction,
 `emit` a program, `index` and `memory` the loads and stores, `elements` the element helpers, `function` what users
-call, `ptx` PTX without a GPU, `gpu` what the driver is asked, `staged` whole kernels.
+call, `ptx` PTX without a GPU, `gpu` what the driver is asked, `staged` whole kernels, `scalar` functions of numbers as
+instructions.
 """
 
 from importlib import import_module
@@ -41,6 +42,7 @@ from .fragment import FragmentType
 from .function import DeviceFunction, device_function
 from .gpu import DriverError, gpu_name, gpu_target
 from .ptx import CompileError, compile_ptx
+from .scalar import scalar_instruction
 from .staged import kernel, kernel_ptx, launch
 
 __all__ = [
@@ -56,5 +58,6 @@ __all__ = [
     "kernel",
     "kernel_ptx",
     "launch",
+    "scalar_instruction",
     "set_element",
 ]

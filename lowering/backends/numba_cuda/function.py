@@ -91,7 +91,7 @@ class DeviceFunction:
         if keywords:
             raise TypingError(f"{name} takes its fragments by position: {expected}")
         roles = self._roles_of(len(fragments))
-        if not roles:
+        if roles is None:
             raise TypingError(f"{name} takes {len(self.roles)} fragments ({expected}), got {len(fragments)}")
         for role, given in zip(roles, fragments, strict=True):
             if given != self.types[role]:
@@ -113,18 +113,18 @@ class DeviceFunction:
         if all(refusals):
             raise TypingError(f"{self.program.name}: {refusals[0]}")
 
-    def _roles_of(self, count: int) -> tuple[str, ...]:
-        """The roles of that many arguments; none where the count is wrong."""
-        with_c = (*self.roles[:2], "C", *self.roles[2:])
+    def _roles_of(self, count: int) -> tuple[str, ...] | None:
+        """The roles of that many arguments; None where the count is wrong."""
         if count == len(self.roles):
             return self.roles
-        return with_c if "C" not in self.roles and count == len(with_c) else ()
+        with_c = (*self.roles[:2], "C", *self.roles[2:])
+        return with_c if self.roles[:2] == ("A", "B") and "C" not in self.roles and count == len(with_c) else None
 
     def _make_intrinsic(self) -> Any:
         """The program under numba's interface for code generation.  Arguments have been accepted before."""
 
         def typed(typingctx: Any, *fragments: Any) -> Any:
-            roles = self._roles_of(len(fragments))
+            roles = self._roles_of(len(fragments)) or ()
 
             def codegen(
                 context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from numba import cuda
 
+from ...errors import DriverError
 from ...program import Program
 from ...target import TARGETS, Target
 from ...target import target as as_target
 from .ptx import CompileError, check_capability, check_instructions
-
-
-class DriverError(RuntimeError):
-    """What needs a driver and a GPU was asked for where there is none, or one that cannot run it."""
 
 
 def gpu_name() -> str | None:

@@ -52,13 +52,37 @@ def compile_ptx(
         output="ptx",
         launch_bounds=threads,
     )
+    _check_made(ptx, where)
+    return ptx
+
+
+def compile_device_ptx(function: Callable[..., Any], signature: Any, target: Target) -> str:
+    """The PTX of a plain Python function as one device function ``scalar`` of C's calling convention.
+
+    `signature` is numba's, with the type of the result.  Errors: as of `compile_ptx`.
+    """
+    check_capability(target)
+    ptx, _ = cuda.compile(
+        function,
+        signature,
+        device=True,
+        cc=(*target.compute_capability, target.specific),
+        abi="c",
+        abi_info={"abi_name": "scalar"},
+        output="ptx",
+    )
+    _check_made(ptx, target)
+    return ptx
+
+
+def _check_made(ptx: str, target: Target) -> None:
+    """CompileError for text that is for another target than was asked for."""
     made = re.search(r"^\.target (\w+)", ptx, re.MULTILINE)
     found = made[1] if made else "nothing"
-    if found != where.name:
+    if found != target.name:
         raise CompileError(
-            f"PTX for {where} was asked for, and numba-cuda made it for {found} (is NUMBA_FORCE_CUDA_CC set?)"
+            f"PTX for {target} was asked for, and numba-cuda made it for {found} (is NUMBA_FORCE_CUDA_CC set?)"
         )
-    return ptx
 
 
 def check_capability(target: Target) -> None:

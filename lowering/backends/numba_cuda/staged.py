@@ -79,7 +79,7 @@ def launch(staged: Staged, tiles: Tiles, arrays: Mapping[str, Any], code: Any = 
     output = staged.core.outputs[0]
     tile, form = tiles[output.role], of_registers(output)
     poison = blank(tile.shape, tile.element)
-    given = {"D": poison, **arrays}
+    given = {output.role: poison, **arrays}
     inputs = [_carried(_fitting(given, r.role, tiles[r.role]), of_registers(r)) for r in staged.core.inputs]
     check_can_launch(staged.core)
     result = cuda.to_device(_carried(poison, form))
@@ -95,7 +95,18 @@ def launch(staged: Staged, tiles: Tiles, arrays: Mapping[str, Any], code: Any = 
 def _body(f: DeviceFunction) -> Callable[..., None]:
     """The kernel's Python function; numba wants one with as many parameters as there are arrays."""
     loads = [getattr(f, f"load_{role.lower()}") for role in f.roles]
-    if len(loads) == 2:
+    if not loads:
+
+        def body(D: Any) -> None:
+            f.store(D, f())
+
+    elif len(loads) == 1:
+        (load,) = loads
+
+        def body(A: Any, D: Any) -> None:
+            f.store(D, f(load(A)))
+
+    elif len(loads) == 2:
         load_a, load_b = loads
 
         def body(A: Any, B: Any, D: Any) -> None:
@@ -115,7 +126,7 @@ def _body(f: DeviceFunction) -> Callable[..., None]:
 
     else:
         raise LayoutError(
-            "kernel", f"program {f.program.name} has {len(loads)} inputs, two to four are expected"
+            "kernel", f"program {f.program.name} has {len(loads)} inputs, up to four are expected"
         )
     body.__name__ = body.__qualname__ = f"{f.program.name}_kernel"
     return body

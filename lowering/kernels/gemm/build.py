@@ -13,6 +13,7 @@ from .schedule import BATCHES, COLUMNS, K_TILES, PER_BATCH, ROWS, TILES, K, M, N
 from .stages import build_stages
 from .store import tensor_maps
 from .store_bulk import bulk_store
+from .store_direct import direct_store
 
 ZERO = Parameter("zero", "s32", 0, 1)
 """Always 0, which the assembler does not know."""
@@ -21,7 +22,7 @@ ZERO = Parameter("zero", "s32", 0, 1)
 def build(problem: Problem, config: Config, target: Target) -> Program:
     """The kernel's program."""
     stages = build_stages(problem, config, target)
-    store = bulk_store(problem, config, stages, target)
+    store = (bulk_store if config.slots else direct_store)(problem, config, stages, target)
     barriers: tuple[Buffer, ...] = ()
     if config.feed == "tma":
         statements = by_tma.body(problem, config, stages, ZERO.variable, store, target)
@@ -29,7 +30,7 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     else:
         statements, more = by_threads.body(problem, config, stages, store, target)
         scratch = (*store.scratch, *more)
-    matrices = [m for m in (problem.A, problem.B, problem.C, problem.D) if m is not None]
+    matrices = problem.matrices
     buffers = [global_buffer(m) for m in matrices]
     buffers += [b for b in (*store.buffers, *stages.buffers.values()) if b not in buffers]
     strides = [leading(m) for m in matrices]

@@ -11,7 +11,7 @@ from ...dtypes import dtype
 from ...program import Buffer, Program
 from ...storage import RUN_TIME
 from ...window import Window
-from .problem import Matrix
+from .problem import Matrix, Problem
 from .schedule import BATCHES, LIMIT, K, M, N
 
 BATCH_LIMIT = 1 << 40
@@ -60,3 +60,12 @@ def window(matrix: Matrix, origin: Sequence[Index], box: Sequence[int], batch: I
     return Window(
         matrix.name, matrix.dtype, tuple(dims), tuple(sizes), tuple(origin), tuple(box), matrix.alignment
     )
+
+
+def bias_window(problem: Problem, origin: Index, extent: int) -> Window | None:
+    """The part of the bias that goes with a tile, which begins at `origin` along it; None where there is no bias."""
+    if not problem.bias:
+        return None
+    size = (N if problem.bias == "row" else M).variable
+    bytes_each = problem.D.bytes
+    return Window("bias", problem.D.dtype, (((size, 1),),), (size,), (origin,), (extent,), bytes_each)

@@ -12,6 +12,7 @@ from typing import Any
 from tilelayout import LayoutError
 
 from ...dtypes import dtype
+from ..epilogue import Epilogue
 
 ORDERS = ("row", "column")
 OUTPUTS = {"float64": "float64", "tfloat32": "float32", "float16": "float16", "bfloat16": "bfloat16", "int8": "int32",
@@ -60,10 +61,11 @@ class Problem:
         A, B, D: the matrices.  D is row-major: a column-major D is the row-major one of the transposed problem.
         C: added to the product times beta; None for a kernel that reads none.
         accumulator: the type in which products are added up.
-        bias: "" for none, "row" for a vector along N, "column" for one along M.
+        bias: "" for none, "row" for a vector along N, "column" for one along M; of D's type.
         scaled: whether the sums are multiplied by alpha.
         batched: whether there are several products, a stride apart.
-        function: what else is done to each element before it is rounded; None for nothing.
+        function: what else is done to each element before it is rounded: an instruction of one result and one operand;
+            None for nothing.
     """
 
     A: Matrix
@@ -86,6 +88,13 @@ class Problem:
         return replace(self, **changed)
 
     @property
-    def transforms(self) -> bool:
-        """Whether anything but rounding happens to the sums."""
-        return self.scaled or self.C is not None or bool(self.bias) or self.function is not None
+    def matrices(self) -> tuple[Matrix, ...]:
+        """All that there are, in the order of a kernel's parameters."""
+        return tuple([m for m in (self.A, self.B, self.C, self.D) if m is not None])
+
+    @property
+    def epilogue(self) -> Epilogue:
+        """What is done to the sums."""
+        return Epilogue(
+            self.D.dtype, self.accumulator, self.scaled, self.C is not None, self.bias, self.function
+        )

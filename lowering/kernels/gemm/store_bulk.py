@@ -12,17 +12,18 @@ from ...dtypes import dtype
 from ...fragments import partition
 from ...isa.barrier import BAR_WARP
 from ...isa.bulk import BULK_COMMIT, BULK_WAIT, BULK_WAIT_READ, FENCE_PROXY_ASYNC
-from ...isa.convert import packing
 from ...ops import copy
 from ...program import Buffer, Instr, Registers, Slot, Statement
 from ...target import Target
 from ...tile import Tile
+from ..epilogue import Finish, epilogue
 from .config import Config
-from .globals import global_buffer, window
+from .globals import window
 from .problem import Problem
 from .schedule import BATCH, origin
 from .stages import Stages
 from .store import Store
+from .store_direct import kernels_own, operands
 
 LANE, WARP = Var("lane", 0, 31), Var("warp", 0, 31)
 PANEL_BYTES = 64
@@ -53,46 +54,80 @@ def _slots(problem: Problem, config: Config, stages: Stages) -> tuple[Tile, Tile
 
 def bulk_store(problem: Problem, config: Config, stages: Stages, target: Target) -> Store:
     """Sums of a tile to D of 16-bit elements, row-major and aligned to 16 bytes."""
-    every_warp, slot = _slots(problem, config, stages)
-    parts = partition(stages.record, *every_warp.shape, stages.record.k, warps=config.warps)
-    held_tile = Tile("d", every_warp.shape, problem.D.dtype, parts.D)
-    collect = lower(copy(every_warp, held_tile), target=target, scope="cta", launch=32 * config.multipliers)
-    rows, columns = config.warps
-    row_begin, column_begin, _ = origin(config)
-    elements = slot.shape[0] * slot.shape[1]
-    each = config.slots * elements
-    buffer = Buffer(
-        "sD", "sD", problem.D.dtype, (config.multipliers * each,), dtype(problem.D.dtype).bits, "shared", 512
+    m, n, _ = config.tile
+    layout = partition(stages.record, m, n, stages.record.k, warps=config.warps).D
+    c, bias = operands(problem, config)
+    rows = _Rows(problem, config, stages, target)
+    tail = epilogue(
+        problem.epilogue, stages.sums, layout, (m, n), rows.statements, target=target, C=c, bias=bias
     )
-    group = collect.program.registers[0]
-    held = Registers("d_words", "D", problem.D.dtype, group.count, group.kind, group.container)
-    pack = packing(problem.D.dtype, target)
-    per_row = stages.sums.count // stages.rows
-    statements: list[Statement] = []
-    for row in range(stages.rows):
-        shift = row % config.slots * elements
-        statements += [
-            If(Compare(LANE, "==", 0), (Instr(BULK_WAIT_READ, (config.slots - 1,)),)),
+    statements, beside = kernels_own(problem, tail, tail.statements)
+    end = (If(Compare(LANE, "==", 0), (Instr(BULK_WAIT, (0,)),)),)
+    return Store(
+        tuple(statements),
+        end,
+        (rows.buffer, *beside),
+        (rows.held, *tail.scratch),
+        tail.parameters,
+    )
+
+
+class _Rows:
+    """The tile in blocks of an instruction's rows, each warp with its own slots."""
+
+    def __init__(self, problem: Problem, config: Config, stages: Stages, target: Target) -> None:
+        self.problem, self.config, self.stages, self.target = problem, config, stages, target
+        every_warp, self.slot = _slots(problem, config, stages)
+        parts = partition(stages.record, *every_warp.shape, stages.record.k, warps=config.warps)
+        tile = Tile("d", every_warp.shape, problem.D.dtype, parts.D)
+        where = {"target": target, "scope": "cta", "launch": 32 * config.multipliers}
+        self.collect = lower(copy(every_warp, tile), **where)  # type: ignore[arg-type]
+        self.group = self.collect.program.registers[0]
+        g = self.group
+        self.held = Registers("d_words", "D", problem.D.dtype, g.count, g.kind, g.container)
+        self.elements = self.slot.shape[0] * self.slot.shape[1]
+        self.each = config.slots * self.elements
+        size = (config.multipliers * self.each,)
+        self.buffer = Buffer("sD", "sD", problem.D.dtype, size, dtype(problem.D.dtype).bits, "shared", 512)
+
+    def statements(self, finish: Finish) -> list[Statement]:
+        """All blocks."""
+        out = finish.begin()
+        for row in range(self.stages.rows):
+            out += self._block(finish, row)
+        return out
+
+    def _block(self, finish: Finish, row: int) -> list[Statement]:
+        """Into a slot when it has been read; from there by the copy engine."""
+        slots, held = self.config.slots, self.held
+        shift = row % slots * self.elements
+        per_row = self.stages.sums.slots // self.stages.rows
+        sums = list(range(row * per_row, (row + 1) * per_row))
+        into = [Slot(held, i) for i in range(held.count)]
+        collected = relocated(
+            self.collect.program.body, {self.group: held}, {_shared(self.collect): (self.buffer, shift)}
+        )
+        return [
+            If(Compare(LANE, "==", 0), (Instr(BULK_WAIT_READ, (slots - 1,)),)),
             Instr(BAR_WARP, ()),
-        ]
-        for i in range(held.count):
-            at = row * per_row + 2 * i
-            statements.append(
-                Instr(pack, ((Slot(held, i),), (Slot(stages.sums, at),), (Slot(stages.sums, at + 1),)))
-            )
-        y: Index = row_begin + WARP // columns * (config.tile[0] // rows) + row * stages.record.m
-        x: Index = column_begin + WARP % columns * slot.shape[1]
-        statements += relocated(collect.program.body, {group: held}, {_shared(collect): (buffer, shift)})
-        there = window(problem.D, (y, x), slot.shape, BATCH if problem.batched else None)
-        send = lower(copy(there, slot.full), target=target, scope="warp", dispatch="copy.bulk_tensor")
-        stores = relocated(send.program.body, buffers={_shared(send): (buffer, WARP * each + shift)})
-        statements += [
+            *finish.packed(sums, into),
+            *collected,
             Instr(FENCE_PROXY_ASYNC, ()),
             Instr(BAR_WARP, ()),
-            If(Compare(LANE, "==", 0), (*stores, Instr(BULK_COMMIT, ()))),
+            If(Compare(LANE, "==", 0), (*self._sent(row, shift), Instr(BULK_COMMIT, ()))),
         ]
-    end = (If(Compare(LANE, "==", 0), (Instr(BULK_WAIT, (0,)),)),)
-    return Store(tuple(statements), end, (buffer, global_buffer(problem.D)), (held,))
+
+    def _sent(self, row: int, shift: int) -> list[Statement]:
+        rows, columns = self.config.warps
+        begin, across, _ = origin(self.config)
+        y: Index = begin + WARP // columns * (self.config.tile[0] // rows) + row * self.stages.record.m
+        x: Index = across + WARP % columns * self.slot.shape[1]
+        batch = BATCH if self.problem.batched else None
+        there = window(self.problem.D, (y, x), self.slot.shape, batch)
+        send = lower(
+            copy(there, self.slot.full), target=self.target, scope="warp", dispatch="copy.bulk_tensor"
+        )
+        return relocated(send.program.body, buffers={_shared(send): (self.buffer, WARP * self.each + shift)})
 
 
 def _shared(piece: Lowered) -> Buffer:

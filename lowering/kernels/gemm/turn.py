@@ -14,7 +14,7 @@ from ...isa.mbarrier import mbarrier_arrive_behind
 from ...program import Address, Instr, Slot, Statement
 from .stages import Stages
 
-LEAD = 4
+LEAD = 0
 """Products that come first in the last step, while the wait for the next stage may already be over."""
 SPARE = 8
 """Products that come after the last load of a step, so that it has arrived when it is used."""

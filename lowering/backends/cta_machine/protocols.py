@@ -1,0 +1,268 @@
+"""What the machine does for instructions that wait, or are done later: one entry for each of `isa.protocols`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...isa import protocols as names
+from ...program import Instr, instr_text
+from .bulk import BarrierOperand, BulkBegin
+from .cp_async import CopyBegin
+from .expressions import Expressions, per_lane
+from .instructions import RegisterUse, check_held, check_together
+from .lanes import Lanes, lanes_of
+from .plan import Plan
+from .waits import Wait
+
+if TYPE_CHECKING:
+    from .warp import Warp
+
+
+class Protocol:
+    """An instruction with a protocol.
+
+    Attributes:
+        waits: whether it may block the warp.
+        orders: whether instructions before it must be done before it.
+        use: its registers.
+    """
+
+    waits = False
+    orders = False
+
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        self.instr = instr
+        self.use = RegisterUse(plan, instr)
+        self._values: dict[str, Expressions] = {}
+        for operand, argument in zip(instr.instruction.operands, instr.arguments, strict=True):
+            if operand.kind == "value":
+                self._values[operand.name] = Expressions((argument,), self.where)  # type: ignore[arg-type]
+
+    def where(self) -> str:
+        return instr_text(self.instr)
+
+    def run(self, warp: Warp, lanes: Lanes) -> None:
+        """Execute it, on lanes that may do so together."""
+        check_together(warp, lanes, self.instr)
+        check_held(warp, lanes, self.use, self.instr)
+        warp.use(self.use.touched)
+        self.act(warp, lanes)
+
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        """What it does."""
+
+    def value(self, name: str, warp: Warp, lanes: Lanes) -> int:
+        """A value that must be the same in all lanes.  Errors: MachineError where lanes differ."""
+        found = per_lane(self._values[name](warp, lanes)[0], lanes)
+        if (found != found[0]).any():
+            lane = int(lanes.index[(found != found[0]).argmax()])
+            warp.fault(self.where(), lane, f"{name} differs from that of lane {int(lanes.index[0])}")
+        return int(found[0])
+
+    def each(self, name: str, warp: Warp, lanes: Lanes) -> list[int]:
+        """A value of each lane."""
+        return [int(x) for x in per_lane(self._values[name](warp, lanes)[0], lanes)]
+
+
+class Hint(Protocol):
+    """Nothing."""
+
+
+# --- barriers -----------------------------------------------------------------------------------
+
+
+class Waiting(Protocol):
+    """An instruction that may block: `begin`, then, once the wait is done, `end`."""
+
+    waits = True
+    orders = True
+
+    def begin(self, warp: Warp, lanes: Lanes) -> Wait:
+        raise NotImplementedError(self.where())
+
+    def end(self, warp: Warp, lanes: Lanes) -> None:
+        """Once it is done."""
+
+
+class CTABarrier(Waiting):
+    def begin(self, warp: Warp, lanes: Lanes) -> Wait:
+        check_together(warp, lanes, self.instr)
+        warp.use_all()
+        return warp.cta.meetings.all(warp, self.where())
+
+
+class NamedBarrier(Waiting):
+    def begin(self, warp: Warp, lanes: Lanes) -> Wait:
+        check_together(warp, lanes, self.instr)
+        warp.use_all()
+        number, count = (self.value(x, warp, lanes) for x in ("id", "count"))
+        return warp.cta.meetings.named(warp, number, count, self.where())
+
+
+class WarpBarrier(Protocol):
+    """The lanes meet; loads from shared memory may still be under way, and are not waited for."""
+
+    orders = True
+
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        warp.cta.clocks.meet([warp.number])
+
+
+# --- mbarriers ----------------------------------------------------------------------------------
+
+
+class BarrierInit(Protocol):
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        super().__init__(plan, instr)
+        self._barrier = BarrierOperand(plan, instr)
+
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        counts = self.each("count", warp, lanes)
+        for lane, count in zip(lanes.index.tolist(), counts, strict=True):
+            barrier = self._barrier.of(warp, lanes_of(1 << lane), check=False)[0][0]
+            barrier.init(warp, lane, count, self.where())
+
+
+class BarrierFence(Protocol):
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        for barrier in warp.cta.barriers:
+            barrier.fence(warp.number)
+
+
+class Arrive(Protocol):
+    """One arrival of each active lane; of the elected lane for all where the instruction is collective.
+
+    Then it stands behind what the warp did together: the loads that its registers come from.
+    """
+
+    orders = True
+
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        super().__init__(plan, instr)
+        self._barrier = BarrierOperand(plan, instr)
+        self._elects = instr.instruction.collective
+
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        if "zero" in self._values and self.value("zero", warp, lanes):
+            warp.fault(self.where(), 0, "zero is not 0, so that the arrival may never happen")
+        found = self._barrier.of(warp, lanes)
+        if self._elects and len(found) > 1:
+            warp.fault(self.where(), 0, "lanes name different barriers, one of them is elected")
+        for barrier, mine in found:
+            barrier.arrive(warp, mine, 1 if self._elects else mine.count, self.where())
+
+
+class Expect(Protocol):
+    orders = True
+
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        super().__init__(plan, instr)
+        self._barrier = BarrierOperand(plan, instr)
+
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        counts = dict(zip(lanes.index.tolist(), self.each("bytes", warp, lanes), strict=True))
+        for barrier, mine in self._barrier.of(warp, lanes):
+            for lane in mine.index.tolist():
+                barrier.expect(counts[lane])
+                barrier.arrive(warp, lanes_of(1 << lane), 1, self.where())
+
+
+class BarrierWait(Waiting):
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        super().__init__(plan, instr)
+        self._barrier = BarrierOperand(plan, instr)
+
+    def begin(self, warp: Warp, lanes: Lanes) -> Wait:
+        parity = self.value("parity", warp, lanes)
+        if parity not in (0, 1):
+            warp.fault(self.where(), int(lanes.index[0]), f"parity {parity} is neither 0 nor 1")
+        waits = [barrier.wait(parity) for barrier, _ in self._barrier.of(warp, lanes)]
+        return Wait(
+            lambda: all(w.done() for w in waits), lambda: ", ".join(w.why() for w in waits if not w.done())
+        )
+
+    def end(self, warp: Warp, lanes: Lanes) -> None:
+        for barrier, mine in self._barrier.of(warp, lanes):
+            barrier.passed(warp, mine)
+
+
+# --- copies -------------------------------------------------------------------------------------
+
+
+class Copy(Protocol):
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        super().__init__(plan, instr)
+        self._copy = CopyBegin(plan, instr)
+
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        self._copy.run(warp, lanes)
+
+
+class CopyCommit(Protocol):
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        warp.copies.commit(lanes)
+
+
+class CopyWait(Protocol):
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        for copy, mask in warp.copies.wait(self.value("pending", warp, lanes), lanes):
+            copy.land(warp, mask)
+
+
+class Bulk(Protocol):
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        super().__init__(plan, instr)
+        self._begin = BulkBegin(plan, instr)
+
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        self._begin.run(warp, lanes)
+
+
+class BulkCommit(Protocol):
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        warp.reads.commit(lanes)
+        warp.stores.commit(lanes)
+
+
+class BulkWaitRead(Protocol):
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        for store, _ in warp.reads.wait(self.value("pending", warp, lanes), lanes):
+            store.end_read()
+
+
+class BulkWait(Protocol):
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        pending = self.value("pending", warp, lanes)
+        for store, _ in warp.reads.wait(pending, lanes):
+            store.end_read()
+        for store, _ in warp.stores.wait(pending, lanes):
+            store.write()
+
+
+class ProxyFence(Protocol):
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        warp.cta.clocks.fence(warp.number, lanes)
+
+
+PROTOCOLS: dict[str, Callable[[Plan, Instr], Any]] = {
+    names.CTA_BARRIER: CTABarrier,
+    names.NAMED_BARRIER: NamedBarrier,
+    names.WARP_BARRIER: WarpBarrier,
+    names.CP_ASYNC: Copy,
+    names.CP_ASYNC_COMMIT: CopyCommit,
+    names.CP_ASYNC_WAIT: CopyWait,
+    names.MBARRIER_INIT: BarrierInit,
+    names.MBARRIER_ARRIVE: Arrive,
+    names.MBARRIER_EXPECT: Expect,
+    names.MBARRIER_WAIT: BarrierWait,
+    names.MBARRIER_FENCE: BarrierFence,
+    names.BULK_LOAD: Bulk,
+    names.BULK_STORE: Bulk,
+    names.BULK_COMMIT: BulkCommit,
+    names.BULK_WAIT_READ: BulkWaitRead,
+    names.BULK_WAIT: BulkWait,
+    names.PROXY_FENCE: ProxyFence,
+    names.HINT: Hint,
+}
+"""Protocol -> the class that carries it out."""

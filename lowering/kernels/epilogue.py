@@ -1,0 +1,445 @@
+"""What happens between the accumulators and the result: scaling, C, a bias, a function, rounding, and the store.
+
+``out = round(function(alpha * sum + beta * C + bias))``, of which a kernel has the parts that its `Epilogue` names.  It
+is computed in float32, in float64 for sums of float64; sums of int32 to which nothing is done stay what they are.  The
+sums are overwritten on the way, and little else is held: lines of at most 16 elements follow one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tilelayout import LayoutError, TileLayout
+
+from ..control import Parameter
+from ..isa import COPY
+from ..isa.arithmetic import ADD, FMA, MUL
+from ..isa.convert import INT32_TO_FLOAT64, PACK, UNPACK, packing, unpacking
+from ..isa.parameter import LOAD_PARAMETER
+from ..isa.record import Instruction, Kind
+from ..program import Buffer, Instr, Registers, Slot, Statement
+from ..registers import register_file
+from ..target import Target
+from ..variants.values import Values, with_scratch
+from ..variants.window_places import Coordinate
+from ..window import Window
+from .accesses import Accesses, Line
+
+AT_ONCE = 16
+"""Elements of a lane that are worked on together, and numbers of a bias that stay in registers."""
+
+BIASES = ("", "row", "column")
+_ALONG = {"row": -1, "column": -2}
+"""Of a bias: the dimension of the result that it is a vector along."""
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What is done to each sum.
+
+    Attributes:
+        out: element type of the result.
+        acc: of the sums: float32, float64, int32 or float16.
+        scaled: whether sums are multiplied by the parameter ``alpha``.
+        has_c: whether C times the parameter ``beta`` is added.
+        bias: "" for none, "row" for a vector along the result's columns, the same for all rows; "column" for one along
+            its rows.
+        function: of one number, done last before rounding; an instruction of one result and one operand.
+
+    Errors: LayoutError for types that are not converted, and a function of other registers.
+
+    >>> Epilogue("float16", "float32", scaled=True).kind, Epilogue("int32", "int32").kind
+    ('f32', 'b32')
+    """
+
+    out: str
+    acc: str
+    scaled: bool = False
+    has_c: bool = False
+    bias: str = ""
+    function: Instruction | None = None
+
+    def __post_init__(self) -> None:
+        what = f"epilogue {self.acc} to {self.out}"
+        if self.bias not in BIASES:
+            raise LayoutError(what, f"bias {self.bias!r}", "one of 'row' and 'column', or '' for none")
+        outputs = {"f32": tuple(PACK), "f64": ("float64", "float32"), "b32": ("int32",)}[self.kind]
+        if (self.acc != "float64" and self.acc not in UNPACK) or self.out not in outputs:
+            raise LayoutError(what, f"computed in {self.kind}", f"results are {', '.join(outputs)}")
+        f = self.function
+        if f is not None:
+            kinds = [(o.kind, o.count, o.access) for o in f.operands]
+            if kinds != [(self.kind, 1, "write"), (self.kind, 1, "read")]:
+                raise LayoutError(
+                    what, f"function {f.name} has operands {kinds}", f"it takes one {self.kind} and gives one"
+                )
+
+    @property
+    def transforms(self) -> bool:
+        """Whether anything but rounding happens to the sums."""
+        return self.scaled or self.has_c or bool(self.bias) or self.function is not None
+
+    @property
+    def kind(self) -> Kind:
+        """Class of the registers that it is computed in."""
+        if self.acc == "float64":
+            return "f64"
+        return "b32" if self.acc == self.out == "int32" and not self.transforms else "f32"
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """``alpha`` and ``beta``, those that there are."""
+        names = ["alpha"] * self.scaled + ["beta"] * self.has_c
+        return tuple([Parameter(n, "f64" if self.kind == "f64" else "f32") for n in names])
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The end of a tile.
+
+    Attributes:
+        statements: in order.
+        scratch: registers beside the sums.
+        buffers: what is read and written beside: D where it is stored to directly, C, the bias.
+        parameters: numbers that a launch gives.
+    """
+
+    statements: tuple[Statement, ...]
+    scratch: tuple[Registers, ...]
+    buffers: tuple[Buffer, ...]
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass
+class Finish:
+    """Statements that finish sums, under construction; `epilogue` makes one.
+
+    Attributes:
+        spec: what is done.
+        values: scratch registers and statements.
+        sums: the accumulators.
+        at: slot of the accumulators -> its coordinate in the tile, in terms of lane and warp.
+        warps: that hold the tile.
+        C, bias: what is read beside.
+    """
+
+    spec: Epilogue
+    values: Values
+    sums: Registers
+    at: dict[int, Coordinate]
+    warps: int
+    C: Accesses | None = None
+    bias: Accesses | None = None
+    scalars: dict[str, Slot] = field(default_factory=dict)
+    biases: dict[Coordinate, Slot] = field(default_factory=dict)
+    known: dict[int, Slot] = field(default_factory=dict)
+
+    # --- what callers use -----------------------------------------------------------------------
+
+    def begin(self) -> list[Statement]:
+        """Once a tile, before the rest: where C and the bias are, what a launch gave, and a bias that stays."""
+        return self._made(self._begin)
+
+    def packed(self, slots: Sequence[int], into: Sequence[Slot]) -> list[Statement]:
+        """Finished elements, in the order of the slots, in registers of the result's type, low bits first.
+
+        The slots are neighbors along one row of the tile, or several such rows one after the other; they fill the
+        registers.
+        """
+        return self._made(lambda: self._pack(self._numbers(slots), into))
+
+    def stored(self, D: Accesses) -> list[Statement]:
+        """All elements, to where the tensor has them."""
+        return self._made(lambda: self._store(D))
+
+    def _made(self, make: Callable[[], None]) -> list[Statement]:
+        first = len(self.values.statements)
+        make()
+        found = self.values.statements[first:]
+        del self.values.statements[first:]
+        return found
+
+    # --- what is read ---------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        for access in (self.C, self.bias):
+            if access is not None:
+                for slot in self.at:
+                    access.places.family(self._coordinate(access, slot))
+                self.values.statements += access.places.statements
+        for p in self.spec.parameters:
+            self.scalars[p.name] = self.values.take(self.spec.kind)
+            load = LOAD_PARAMETER[self.spec.kind]
+            self.values.statements.append(Instr(load, ((self.scalars[p.name],), p)))
+        if self.bias is not None:
+            wanted = list(dict.fromkeys([self._coordinate(self.bias, slot) for slot in self.at]))
+            if len(wanted) <= AT_ONCE:
+                self.biases = dict(zip(wanted, self._loaded(self.bias, wanted), strict=True))
+
+    def _coordinate(self, access: Accesses, slot: int) -> Coordinate:
+        """Of the element that goes with an accumulator."""
+        if access is self.bias:
+            return (self.at[slot][_ALONG[self.spec.bias]],)
+        return self.at[slot]
+
+    def _loaded(self, access: Accesses, coordinates: Sequence[Coordinate]) -> list[Slot]:
+        """Elements as numbers of the epilogue's kind, in order; to be released."""
+        numbers: list[Slot] = []
+        for line in lines(access, coordinates):
+            registers = [self.values.take(access.kind) for _ in range(access.count(line))]
+            self.values.statements += access.load(line, registers)
+            found = [n for r in registers for n in self._taken_apart(access, r)]
+            self.values.release(*found[len(line.coordinates) :])
+            numbers += found[: len(line.coordinates)]
+        return numbers
+
+    def _taken_apart(self, access: Accesses, register: Slot) -> list[Slot]:
+        """The numbers of a register that was loaded, which is released."""
+        element, values = access.window.dtype, self.values
+        if element == {"f32": "float32", "f64": "float64"}[self.spec.kind]:
+            return [register]
+        if self.spec.kind == "f64" and element != "float32":
+            raise LayoutError(
+                "epilogue", f"{access.window.name} is {element}, sums of float64 take float64 or float32"
+            )
+        if self.spec.kind == "f64":
+            out = [values.take("f64")]
+            values.do(PACK["float64"][0], out[0], register)
+        else:
+            out = [values.take("f32") for _ in range(access.per)]
+            values.do(unpacking(element, values.target), *out, register)
+        values.release(register)
+        return out
+
+    # --- what is computed -----------------------------------------------------------------------
+
+    def _numbers(self, slots: Sequence[int]) -> list[Slot]:
+        """The finished numbers of some accumulators, not rounded yet; to be released."""
+        values, kind, f = self.values, self.spec.kind, self.spec.function
+        numbers = [self._sum(slot) for slot in slots]
+        if "alpha" in self.scalars:
+            for n in numbers:
+                values.do(MUL[kind], n, n, self.scalars["alpha"])
+        if self.C is not None:
+            added = self._loaded(self.C, [self._coordinate(self.C, slot) for slot in slots])
+            for n, c in zip(numbers, added, strict=True):
+                values.do(FMA[kind], n, self.scalars["beta"], c, n)
+            values.release(*added)
+        if self.bias is not None:
+            wanted = [self._coordinate(self.bias, slot) for slot in slots]
+            own = self.biases or self._some_biases(wanted)
+            for n, x in zip(numbers, wanted, strict=True):
+                values.do(ADD[kind], n, n, own[x])
+            if not self.biases:
+                values.release(*own.values())
+        if f is not None:
+            for n in numbers:
+                values.do(f, n, n)
+        return numbers
+
+    def _some_biases(self, wanted: Sequence[Coordinate]) -> dict[Coordinate, Slot]:
+        if self.bias is None:
+            return {}
+        once = list(dict.fromkeys(wanted))
+        return dict(zip(once, self._loaded(self.bias, once), strict=True))
+
+    def _sum(self, slot: int) -> Slot:
+        """An accumulator as a number of the epilogue's kind: the register itself where it is one."""
+        kind, group, values = self.spec.kind, self.sums, self.values
+        if group.kind == kind:
+            return Slot(group, slot)
+        if slot not in self.known:
+            per = group.per_register
+            register = Slot(group, slot // per)
+            if kind == "f64":
+                out = [values.take("f64")]
+                values.do(INT32_TO_FLOAT64, out[0], register)
+            else:
+                out = values.unpack(register)
+            first = slot // per * per
+            self.known |= {first + k: s for k, s in enumerate(out)}
+        return self.known.pop(slot)
+
+    # --- what is written ------------------------------------------------------------------------
+
+    def _pack(self, numbers: Sequence[Slot], into: Sequence[Slot]) -> None:
+        """Numbers rounded into registers of the result's type, and released; the last is repeated to fill the last."""
+        record = self._rounding()
+        per = len(record.operands) - 1
+        if len(into) != -(-len(numbers) // per):
+            raise LayoutError(
+                "epilogue", f"{len(numbers)} numbers, {per} a register, into {len(into)} registers"
+            )
+        for i, register in enumerate(into):
+            part = list(numbers[i * per : (i + 1) * per])
+            self.values.do(record, register, *part, *[part[-1]] * (per - len(part)))
+            self.values.release(*part)
+
+    def _rounding(self) -> Instruction:
+        kind, out = self.spec.kind, self.spec.out
+        if kind == "f64":
+            return COPY["f64"] if out == "float64" else UNPACK["float64"][0]
+        return COPY["b32"] if kind == "b32" else packing(out, self.values.target)
+
+    @property
+    def _as_they_are(self) -> bool:
+        """Whether the numbers are the result's registers."""
+        return self.spec.out == {"f32": "float32", "f64": "float64", "b32": "int32"}[self.spec.kind]
+
+    def _store(self, D: Accesses) -> None:
+        values = self.values
+        for coordinate in self.at.values():
+            D.places.family(coordinate)
+        values.statements += D.places.statements
+        for line, slots in self._lines(D):
+            numbers = self._numbers(slots)
+            registers = numbers
+            if not self._as_they_are:
+                registers = [values.take(D.kind) for _ in range(D.count(line))]
+                self._pack(numbers, registers)
+            values.statements += D.store(line, registers)
+            values.release(*registers)
+
+    def _lines(self, D: Accesses) -> list[tuple[Line, list[int]]]:
+        """The accumulators line by line of D, at most `AT_ONCE` of each at once."""
+        rest = list(self.at)
+        out: list[tuple[Line, list[int]]] = []
+        while rest:
+            first = rest[0]
+            steps = {s: D.step(self.at[first], self.at[s]) for s in rest}
+            found = {s: step for s, step in steps.items() if step is not None}
+            mine = sorted(found, key=lambda s: found[s])
+            rest = [s for s in rest if steps[s] is None]
+            for i in range(0, len(mine), AT_ONCE):
+                slots = mine[i : i + AT_ONCE]
+                out.append((D.line([self.at[s] for s in slots]), slots))
+        return out
+
+
+def lines(access: Accesses, coordinates: Sequence[Coordinate]) -> list[Line]:
+    """Coordinates in order as lines of a window, each as long as it goes."""
+    out: list[list[Coordinate]] = []
+    for c in coordinates:
+        step = access.step(out[-1][-1], c) if out else None
+        if step is not None and step > 0:
+            out[-1].append(c)
+        else:
+            out.append([c])
+    return [access.line(x) for x in out]
+
+
+def epilogue(
+    spec: Epilogue,
+    sums: Registers,
+    layout: TileLayout,
+    shape: tuple[int, int],
+    build: Callable[[Finish], list[Statement]],
+    *,
+    target: Target,
+    C: Window | None = None,
+    bias: Window | None = None,
+    inside: frozenset[int] = frozenset(),
+    name: str = "tail",
+) -> Tail:
+    """The statements that `build` makes of a `Finish`, with the scratch registers that they take.
+
+    Args:
+        spec: what is done to the sums.
+        sums: the accumulators.
+        layout: where each element of the tile is in them: lanes, warps, and slots on m.
+        shape: rows and columns of the tile.
+        build: which elements are finished when; it is called twice, and makes the same statements.
+        target: what conversions are chosen for.
+        C, bias: windows on what is read: C a box of the tile's shape, the bias one of its columns or rows.
+        inside: dimensions of the tile (0 rows, 1 columns) in which the caller knows it to be within the result.
+        name: of the scratch registers.
+
+    Errors: LayoutError for an operand that is missing or of another shape, a conversion that the target lacks.
+    """
+    _check_operands(spec, shape, C, bias)
+    file = register_file(layout, shape)
+    made: list[Finish] = []
+
+    def once(values: Values) -> None:
+        read = None if C is None else Accesses(C, "C", file.warps, _dims(C, inside))
+        along = frozenset([0]) if {"row": 1, "column": 0}.get(spec.bias) in inside else frozenset[int]()
+        vector = None if bias is None else Accesses(bias, "bias", file.warps, along)
+        finish = Finish(spec, values, sums, dict(sorted(file.coordinates.items())), file.warps, read, vector)
+        made.append(finish)
+        values.statements += build(finish)
+
+    statements, scratch = with_scratch(target, name, once)
+    beside = [x.buffer for x in (made[-1].C, made[-1].bias) if x is not None]
+    return Tail(tuple(statements), scratch, tuple(beside), spec.parameters)
+
+
+def direct_epilogue(
+    spec: Epilogue,
+    sums: Registers,
+    layout: TileLayout,
+    D: Window,
+    *,
+    target: Target,
+    C: Window | None = None,
+    bias: Window | None = None,
+    inside: frozenset[int] = frozenset(),
+) -> Tail:
+    """Sums of a tile to D, each lane storing what it holds.
+
+    Post-condition: every element of the tile that D has holds its finished sum, and nothing else of D is touched; of C
+    and the bias only elements that they have are read.
+
+    Arguments and errors as of `epilogue`; the tile's shape is that of D's box.
+    """
+    shape = matrix_shape(D)
+    file = register_file(layout, shape)
+    stored: list[Accesses] = []
+
+    def build(finish: Finish) -> list[Statement]:
+        stored.append(Accesses(D, "D", file.warps, _dims(D, inside)))
+        return [*finish.begin(), *finish.stored(stored[-1])]
+
+    tail = epilogue(spec, sums, layout, shape, build, target=target, C=C, bias=bias, inside=inside)
+    return Tail(tail.statements, tail.scratch, (stored[-1].buffer, *tail.buffers), tail.parameters)
+
+
+def matrix_shape(window: Window) -> tuple[int, int]:
+    """Rows and columns of a window on matrices: its last two dimensions; of those before it has one element.
+
+    Errors: LayoutError for another box.
+    """
+    *batches, rows, columns = (1, *window.box)
+    if len(window.box) < 2 or any(n != 1 for n in batches) or 1 in (rows, columns):
+        raise LayoutError("epilogue", f"{window} is no box of rows and columns of one matrix")
+    return rows, columns
+
+
+def _dims(window: Window, inside: frozenset[int]) -> frozenset[int]:
+    """Rows and columns as dimensions of a window that has batches before them."""
+    return frozenset([d + len(window.box) - 2 for d in inside])
+
+
+def _check_operands(spec: Epilogue, shape: tuple[int, int], C: Window | None, bias: Window | None) -> None:
+    if spec.has_c != (C is not None) or bool(spec.bias) != (bias is not None):
+        has = [n for n, x in (("C", C), ("bias", bias)) if x is not None]
+        raise LayoutError("epilogue", f"{spec} with {' and '.join(has) or 'neither C nor bias'}")
+    if C is not None and matrix_shape(C) != shape:
+        raise LayoutError("epilogue", f"C is {C} of {matrix_shape(C)}, the tile is {shape}")
+    if bias is not None and tuple([n for n in bias.box if n != 1]) != (shape[_ALONG[spec.bias]],):
+        raise LayoutError(
+            "epilogue", f"bias is {bias} of {bias.box}, the tile is {shape}, bias {spec.bias!r}"
+        )
+
+
+__all__ = [
+    "AT_ONCE",
+    "BIASES",
+    "Epilogue",
+    "Finish",
+    "Tail",
+    "direct_epilogue",
+    "epilogue",
+    "lines",
+    "matrix_shape",
+]
