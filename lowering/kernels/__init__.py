@@ -1,1 +1,5 @@
 """Whole kernels from tile primitives."""
+
+from .gemm import Config, GemmKernel, gemm
+
+__all__ = ["Config", "GemmKernel", "gemm"]

@@ -174,12 +174,15 @@ def take_apart(call: CopyCall, context: Context) -> Pieces:
 
 
 def registers_of(
-    region: TileRegion, role: str, shape: tuple[int, ...], context: Context
+    region: TileRegion, role: str, shape: tuple[int, ...], context: Context, copies: bool = False
 ) -> tuple[Registers, dict[int, tuple[tuple[Index, ...], ...]]]:
-    """The register group of a local tile, and what its registers hold of the region."""
+    """The register group of a local tile, and what its registers hold of the region.
+
+    `copies`: whether several threads may hold an element of a source, as they may of a destination.
+    """
     tile, name = region.tile, f"{role} ({region})"
     layout = sliced(region, role).layout
-    _check_threads(layout, name, role, context)
+    _check_threads(layout, name, "dst" if copies else role, context)
     try:
         span = register_span(tile.layout)
         coordinates = register_file(layout, shape).coordinates

@@ -51,7 +51,7 @@ def elementwise_registers(call: ElementwiseCall, context: Context) -> Program:
     inputs = dict.fromkeys(src.registers for src in srcs)
     if not call.dst.is_full:
         inputs[dst.registers] = None
-    name = f"{call.function.name}_{dst.registers.name}"
+    name = f"{call.function.name.replace('.', '_')}_{dst.registers.name}"
     program = Program(name, context.warps, tuple(inputs), (dst.registers,), tuple(body), scratch=scratch)
     check_registers(program)
     return program

@@ -97,7 +97,9 @@ class AddressOperand:
             raise TypeError(f"buffer {self.buffer.name} does not lie in shared memory")
         per = self._size // self.shared.granule
         granules = (used * self.buffer.unit_bytes // self.shared.granule)[:, None] + np.arange(per)
-        touched = touch(warp.cta.clocks, warp.number, lanes.index[: used.size], granules, used, self._collective)
+        touched = touch(
+            warp.cta.clocks, warp.number, lanes.index[: used.size], granules, used, self._collective
+        )
         return Place(None, index[None], bit if isinstance(bit, int) else bit[None]), touched
 
     # --- checks ---------------------------------------------------------------------------------

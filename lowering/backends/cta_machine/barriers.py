@@ -31,7 +31,9 @@ class Meeting:
         """
         if self._here and wanted != self._wanted:
             warp.fault(
-                where, 0, f"wants {wanted} threads, warp {self._here[0]} is at this barrier and wants {self._wanted}"
+                where,
+                0,
+                f"wants {wanted} threads, warp {self._here[0]} is at this barrier and wants {self._wanted}",
             )
         self._wanted = wanted
         self._here.append(warp.number)
@@ -44,9 +46,7 @@ class Meeting:
 
     def _why(self) -> str:
         here = ", ".join(map(str, sorted(self._here)))
-        return (
-            f"barrier {self._number}: {self._wanted // LANES} warps must come, {len(self._here)} have (warps {here})"
-        )
+        return f"barrier {self._number}: {self._wanted // LANES} warps must come, {len(self._here)} have (warps {here})"
 
 
 class Meetings:
@@ -68,7 +68,9 @@ class Meetings:
         if not isinstance(number, int) or number not in NAMED:
             warp.fault(where, 0, f"there is no named barrier {number}, only 1 to 15")
         if not isinstance(count, int) or count % LANES or not LANES <= count <= self._threads:
-            warp.fault(where, 0, f"{count} threads: a multiple of {LANES} up to the CTA's {self._threads} is needed")
+            warp.fault(
+                where, 0, f"{count} threads: a multiple of {LANES} up to the CTA's {self._threads} is needed"
+            )
         return self._at(number).arrive(warp, count, where)
 
     def _at(self, number: int) -> Meeting:

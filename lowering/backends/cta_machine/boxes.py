@@ -63,7 +63,8 @@ class Boxes:
         """
         if coordinates[0] % self._per:
             raise LayoutError(
-                "tensor map", f"coordinate {coordinates[0]} lies in a byte of {self._per} {self.map.buffer.dtype}"
+                "tensor map",
+                f"coordinate {coordinates[0]} lies in a byte of {self._per} {self.map.buffer.dtype}",
             )
         at = [coordinates[0] // self._per, *coordinates[1:]]
         first = sum(x * s for x, s in zip(at, self._strides, strict=True))

@@ -117,9 +117,7 @@ class BulkBegin:
 
     def __init__(self, plan: Plan, instr: Instr) -> None:
         self._plan, self._instr = plan, instr
-        by_name = {
-            o.name: (o, a) for o, a in zip(instr.instruction.operands, instr.arguments, strict=True)
-        }
+        by_name = {o.name: (o, a) for o, a in zip(instr.instruction.operands, instr.arguments, strict=True)}
         self._loads = "bar" in by_name
         tensor = by_name["map"][1]
         operand, address = by_name["dst" if self._loads else "src"]

@@ -57,7 +57,13 @@ class CTA:
     """
 
     def __init__(
-        self, plan: Plan, code: list[Compiled], launch: Launch, at: tuple[int, int, int], number: int, schedule: Schedule
+        self,
+        plan: Plan,
+        code: list[Compiled],
+        launch: Launch,
+        at: tuple[int, int, int],
+        number: int,
+        schedule: Schedule,
     ) -> None:
         self.plan, self.launch, self.schedule, self.number = plan, launch, schedule, number
         self.name = f"CTA {at[0]}" if at[1:] == (0, 0) else f"CTA {at}"

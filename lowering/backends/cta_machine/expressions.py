@@ -46,7 +46,9 @@ class Expressions:
             if held.get(name, 0) & mask != mask:
                 self._fail(warp, lanes, f"{name} holds nothing", ~held.get(name, 0))
         for name, lo, hi in self._bounds:
-            check_bounds(values[name], lo, hi, lanes, lambda found, v=name: self._outside(warp, lanes, v, found))
+            check_bounds(
+                values[name], lo, hi, lanes, lambda found, v=name: self._outside(warp, lanes, v, found)
+            )
         return [values[name] for name in self._names]
 
     def of(self, arguments: list[Any]) -> tuple[Any, ...]:

@@ -28,7 +28,9 @@ class GlobalBuffer:
         self.data = _flat(buffer, array)
         self._written = _mask(buffer, "written", written, self.data.size)
         self._guarded = _mask(buffer, "guarded", guarded, self.data.size)
-        self._owner = np.zeros(self.data.size, np.int32) if several else None  # the CTA that wrote it, from 1 on
+        self._owner = (
+            np.zeros(self.data.size, np.int32) if several else None
+        )  # the CTA that wrote it, from 1 on
 
     def bytes(self) -> Any:
         """The elements as bytes, the same memory."""
@@ -47,9 +49,7 @@ class GlobalBuffer:
             unit = "bytes" if self.buffer.per_unit > 1 else "elements"
             which = int(np.flatnonzero(outside)[0])
             first = int(index[which])
-            raise Wrong(
-                f"touches {unit} {first} to {first + count - 1} of {name}, which has {size}", which
-            )
+            raise Wrong(f"touches {unit} {first} to {first + count - 1} of {name}, which has {size}", which)
         if self._written is None and self._guarded is None and self._owner is None:
             return
         touched = index[:, None] + np.arange(count) if count > 1 else index[:, None]

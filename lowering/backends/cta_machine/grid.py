@@ -96,9 +96,7 @@ def _check_names(what: str, given: Mapping[str, Any], known: Mapping[str, Any], 
         )
 
 
-def _parameters(
-    program: Program, given: Mapping[str, int | float]
-) -> tuple[dict[str, int], dict[str, Any]]:
+def _parameters(program: Program, given: Mapping[str, int | float]) -> tuple[dict[str, int], dict[str, Any]]:
     """Integers by name, and the words of the numbers that instructions take."""
     known = {p.name: p for p in program.parameters}
     _check_names("parameters", given, known, exact=True)

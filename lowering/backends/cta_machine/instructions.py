@@ -56,7 +56,9 @@ def check_held(warp: Warp, lanes: Lanes, use: RegisterUse, instr: Instr) -> None
     missing = warp.missing(use.read, lanes)
     if missing:
         word, lane = missing
-        warp.fault(instr_text(instr), lane, f"reads {warp.plan.register_name(word)}, {warp.why_missing(word)}")
+        warp.fault(
+            instr_text(instr), lane, f"reads {warp.plan.register_name(word)}, {warp.why_missing(word)}"
+        )
 
 
 def check_together(warp: Warp, lanes: Lanes, instr: Instr) -> None:
@@ -64,7 +66,9 @@ def check_together(warp: Warp, lanes: Lanes, instr: Instr) -> None:
     if instr.instruction.collective and not lanes.all:
         absent = next(x for x in range(LANES) if not lanes.mask >> x & 1)
         warp.fault(
-            instr_text(instr), absent, f"all lanes must execute it together, only {lanes.count} of {LANES} are here"
+            instr_text(instr),
+            absent,
+            f"all lanes must execute it together, only {lanes.count} of {LANES} are here",
         )
 
 

@@ -47,7 +47,9 @@ class MBarrier:
         if self.ready:
             warp.fault(where, lane, f"{self.name} has been initialized before")
         if not 1 <= count <= MOST_ARRIVALS:
-            warp.fault(where, lane, f"{self.name} cannot wait for {count} arrivals, only for 1 to {MOST_ARRIVALS}")
+            warp.fault(
+                where, lane, f"{self.name} cannot wait for {count} arrivals, only for 1 to {MOST_ARRIVALS}"
+            )
         self.ready = True
         self._by = (warp.number * LANES + lane, self._clocks.now, warp.number)
         self._count = self._missing = count
@@ -68,10 +70,14 @@ class MBarrier:
         column, time, _ = self._by
         for one in lanes.index.tolist():
             if warp.number * LANES + one != column and self._clocks.view(warp.number)[one, column] < time:
-                warp.fault(where, one, f"no barrier lies between the initialization of {self.name} and this use")
+                warp.fault(
+                    where, one, f"no barrier lies between the initialization of {self.name} and this use"
+                )
         if by_engine and not self._fenced:
             warp.fault(
-                where, lane, f"the copy engine does not know {self.name}: fence.mbarrier_init behind init is missing"
+                where,
+                lane,
+                f"the copy engine does not know {self.name}: fence.mbarrier_init behind init is missing",
             )
 
     # --- a phase --------------------------------------------------------------------------------
@@ -105,7 +111,9 @@ class MBarrier:
         if self._missing:
             return
         if self._bytes < 0:
-            fail(f"{-self._bytes} bytes more have landed at {self.name} in phase {self.phase} than it expects")
+            fail(
+                f"{-self._bytes} bytes more have landed at {self.name} in phase {self.phase} than it expects"
+            )
         if self._bytes == 0:
             self.phase += 1
             self._missing = self._count

@@ -13,7 +13,18 @@ from ...dtypes import dtype
 from ...errors import MachineError
 from ...isa.protocols import BULK_LOAD, BULK_STORE
 from ...isa.record import Instruction, Operand
-from ...program import Address, Buffer, Instr, Program, Registers, Slot, Statement, every, instr_text, unrolled
+from ...program import (
+    Address,
+    Buffer,
+    Instr,
+    Program,
+    Registers,
+    Slot,
+    Statement,
+    every,
+    instr_text,
+    unrolled,
+)
 from ...storage import RUN_TIME
 from ..arrays import blank, to_memory
 from ..shared_memory import SharedMemory
@@ -83,7 +94,9 @@ class Plan:
 
     def _number_registers(self, program: Program) -> None:
         declared = program.registers
-        used = [s.registers for i in _instrs(self.body) for a in i.arguments if isinstance(a, tuple) for s in a]
+        used = [
+            s.registers for i in _instrs(self.body) for a in i.arguments if isinstance(a, tuple) for s in a
+        ]
         for r in dict.fromkeys((*declared, *used)):
             self._base[r] = self.words
             self.words += r.words
@@ -97,9 +110,7 @@ class Plan:
         for slot in slots:
             r, i = slot.registers, slot.index
             if not isinstance(i, int) or not 0 <= i < r.count:
-                raise MachineError(
-                    f"{instr_text(instr)}: there is no {r.name}[{i}], the group has {r.count}"
-                )
+                raise MachineError(f"{instr_text(instr)}: there is no {r.name}[{i}], the group has {r.count}")
             each = r.bits // 32
             begin = self._base[r] + i * each
             found += range(begin, begin + each)
@@ -121,7 +132,9 @@ class Plan:
             for operand, address in _shared(instr):
                 buffer = address.buffer
                 if buffer not in places.offsets:
-                    raise LayoutError("run_grid", f"{instr_text(instr)}: the program has no buffer {buffer.name}")
+                    raise LayoutError(
+                        "run_grid", f"{instr_text(instr)}: the program has no buffer {buffer.name}"
+                    )
                 if operand.name == _BARRIER_OPERAND and instr.instruction.protocol:
                     barriers[buffer] = instr_text(instr)
                     continue
@@ -178,7 +191,9 @@ def maps_of(program: Program, body: tuple[Statement, ...]) -> tuple[TensorMap, .
     for instr in _instrs(body):
         for argument in instr.arguments:
             if isinstance(argument, TensorMap) and argument not in program.maps:
-                raise LayoutError("run_grid", f"{instr_text(instr)}: the program has no tensor map {argument.name}")
+                raise LayoutError(
+                    "run_grid", f"{instr_text(instr)}: the program has no tensor map {argument.name}"
+                )
     return program.maps
 
 

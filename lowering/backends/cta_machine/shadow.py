@@ -205,7 +205,9 @@ class Shadow:
             return f"overwrites {name} before its wait: {what} is still under way"
         if self._is_engine(writer):
             return f"overwrites {name} before its wait: the thread has not waited for {what} on its mbarrier"
-        return f"races: overwrites what {self._who(writer)} wrote in {name} by {what}, with no barrier between"
+        return (
+            f"races: overwrites what {self._who(writer)} wrote in {name} by {what}, with no barrier between"
+        )
 
     def _why_read(self, reader: int, g: int, warp: int, own: bool) -> str:
         name, what = self.buffer.name, self.describe(int(self._reading[reader, g]))

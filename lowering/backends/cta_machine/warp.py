@@ -40,7 +40,9 @@ class Warp:
         self._full: set[int] = set()  # words that every lane has written
         self._some: dict[int, int] = {}  # word -> lanes that have, of others
         self._lost: dict[int, int] = {}  # word -> the event that read memory without a value into it
-        self._pending: dict[int, list[Pending]] = {}  # word -> loads from shared memory that are not known to be done
+        self._pending: dict[
+            int, list[Pending]
+        ] = {}  # word -> loads from shared memory that are not known to be done
         self.values = {**values, "lane": LANE, "warp": number}
         self.held = dict.fromkeys(self.values, EVERY)
         self.copies, self.reads, self.stores = Groups(), Groups(), Groups()

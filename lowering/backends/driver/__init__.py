@@ -18,7 +18,7 @@ and what each launch does::
     arguments = BLOCK.frame().fill((a, d), (M, N, K), (MAP[a],))
     KERNEL.launch((ctas, 1, 1), threads, arguments, taken.stream)
 
-``bindings`` finds the driver, ``device`` knows GPUs, ``arrays`` (with ``readers``, ``dlpack``, ``carriers``,
+``bindings`` finds the driver, ``devices`` knows GPUs, ``arrays`` (with ``readers``, ``dlpack``, ``carriers``,
 ``overlap``), ``streams`` and ``operands`` take what the caller has, ``parameters`` and ``tensor_map`` pack it,
 ``module`` loads and launches, ``cache`` remembers machine code and measurements.  Importing this loads no driver; only
 the calls that need one do.
@@ -28,7 +28,7 @@ from ...errors import DriverError
 from .arrays import DeviceArray, Form, as_device_array, check_overlap, common_device
 from .bindings import driver_version
 from .cache import Results, cached_cubin
-from .device import Device, clock_mhz, current_device, device
+from .devices import Device, clock_mhz, current_device, device
 from .module import LoadedKernel, load
 from .operands import Operand, Operands, Taken
 from .parameters import Frame, ParameterBlock

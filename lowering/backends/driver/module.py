@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import DriverError
 from .bindings import bindings, call, driver_text, driver_version, failure
-from .device import Device, current, current_device, device
+from .devices import Device, current, current_device, device
 
 _RELEASE = re.compile(rb"Cuda compilation tools, release (\d+)\.(\d+)")
 _STATIC = 48 * 1024  # bytes of dynamic shared memory that a kernel has without asking

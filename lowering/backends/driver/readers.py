@@ -16,7 +16,7 @@ from tilelayout import LayoutError
 
 from .bindings import bindings, failure
 from .carriers import is_known
-from .device import current_device
+from .devices import current_device
 from .dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, contiguous, exchange
 
 Found = tuple[int, Any, tuple[int, ...], tuple[int, ...], int, int | None, bool, str, Any]

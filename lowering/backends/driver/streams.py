@@ -11,7 +11,7 @@ from tilelayout import LayoutError
 
 from .arrays import DeviceArray
 from .bindings import bindings, call
-from .device import current
+from .devices import current
 from .readers import LEGACY
 
 

@@ -33,9 +33,9 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     matrices = problem.matrices
     buffers = [global_buffer(m) for m in matrices]
     buffers += [b for b in (*store.buffers, *stages.buffers.values()) if b not in buffers]
-    strides = [leading(m) for m in matrices]
+    strides = [leading(m) for m in matrices if m.layout is None]
     if problem.batched:
-        strides += [batch_stride(m) for m in matrices]
+        strides += [batch_stride(m) for m in matrices if m.layout is None]
     return Program(
         "gemm",
         config.all_warps,

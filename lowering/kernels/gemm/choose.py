@@ -10,6 +10,7 @@ from ...target import Target
 from .config import Config, Feed
 from .numbers import Extents, tiles_of
 from .problem import Matrix, Problem
+from .stages import choose_record
 
 SHARED = {
     75: 64,
@@ -65,9 +66,9 @@ def stages_of(problem: Problem, tile: tuple[int, int, int], target: Target, besi
     return min(8, (SHARED[target.sm] * 1024 - RESERVED - beside) // each)
 
 
-def depth_of(problem: Problem) -> int:
-    """Elements along K of a stage."""
-    return STAGE_BYTES // max(problem.A.bytes, problem.B.bytes)
+def depth_of(problem: Problem, target: Target) -> int:
+    """Elements along K of a stage: a row of shared memory, and at least two steps."""
+    return max(STAGE_BYTES // max(problem.A.bytes, problem.B.bytes), 2 * choose_record(problem, target).k)
 
 
 def by_bulk(problem: Problem) -> bool:
@@ -79,7 +80,7 @@ def configs(problem: Problem, target: Target, feed: Feed | None = None) -> list[
     """Every way that fits, the largest tiles first."""
     feed = feed or feed_of(problem, target)
     out: list[Config] = []
-    depth = depth_of(problem)
+    depth = depth_of(problem, target)
     for (m, n), warps in SHAPES:
         slots = 2 if feed == "tma" and by_bulk(problem) and n // warps[1] >= 32 else 0
         beside = slots * warps[0] * warps[1] * 16 * (n // warps[1]) * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilelayout import LayoutError
 from tilelayout.expr import Index
 
 from ...control import Parameter
@@ -50,6 +51,12 @@ def moved_to(piece: Program, matrix: Matrix) -> dict[Buffer, tuple[Buffer, Index
 
 def window(matrix: Matrix, origin: Sequence[Index], box: Sequence[int], batch: Index | None = None) -> Window:
     """A box of the matrix; with `batch` of a tensor of one dimension more, whose first counts the batches."""
+    if matrix.layout is not None and matrix.shape is not None:
+        if batch is not None:
+            raise LayoutError("gemm", f"{matrix.name} is placed by {matrix.layout}, which has no batches")
+        return Window.of(
+            matrix.name, matrix.dtype, matrix.layout, matrix.shape, origin, box, matrix.alignment
+        )
     sizes = extents(matrix)
     strides: list[Index] = [leading(matrix).variable] * 2
     strides[matrix.contiguous] = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilelayout import LayoutError
+from tilelayout import LayoutError, TileLayout
 
 from ...dtypes import dtype
 from ..epilogue import Epilogue
@@ -31,12 +31,16 @@ class Matrix:
         dtype: of its elements.
         order: "row" where the last dimension is contiguous, "column" where the first is.
         alignment: bytes that its address, and its leading dimension in bytes, are multiples of.
+        layout: where each element is, for a matrix that no leading dimension describes; its extents are fixed then.
+        shape: of such a matrix.
     """
 
     name: str
     dtype: str
     order: str
     alignment: int
+    layout: TileLayout | None = None
+    shape: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.order not in ORDERS:

@@ -30,14 +30,15 @@ ROW_BYTES = 128
 
 
 def choose_record(problem: Problem, target: Target) -> MmaInstruction:
-    """The instruction for the types: the deepest that the target's tensor cores have.
+    """The instruction for the types: the deepest that the target's tensor cores have, or else that it emulates.
 
     Errors: LayoutError where there is none, with the types that there are.
     """
     types = (problem.A.dtype, problem.B.dtype, problem.accumulator)
     plain = [i for i in DENSE if i.rule == "warp" and not (i.scale or i.satfinite or i.operation or i.kind)]
     fitting = [i for i in plain if (i.a, i.b, i.d) == types and i.c == i.d]
-    there = [i for i in fitting if not i.instruction.refusal(target) and not i.instruction.emulation(target)]
+    there = [i for i in fitting if not i.instruction.refusal(target)]
+    there = [i for i in there if not i.instruction.emulation(target)] or there
     if not there:
         known = sorted({f"{i.a} x {i.b} + {i.d}" for i in plain if not i.instruction.refusal(target)})
         reason = fitting[0].instruction.refusal(target) if fitting else "there is no such instruction"
@@ -147,6 +148,12 @@ def build_stages(problem: Problem, config: Config, target: Target) -> Stages:
     if k % record.k:
         raise LayoutError(
             "gemm", f"a tile of depth {k} is no multiple of {record.k}, which {record.name} takes"
+        )
+    if k // record.k % 2:
+        raise LayoutError(
+            "gemm",
+            f"a tile of depth {k} is {k // record.k} steps of {record.name}, and two fragments take turns",
+            f"a multiple of {2 * record.k}",
         )
     parts = partition(record, m, n, record.k, warps=config.warps)
     where = {"target": target, "scope": "cta", "launch": 32 * config.multipliers}

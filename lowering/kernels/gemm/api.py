@@ -1,0 +1,117 @@
+"""`gemm`: a kernel for types, orders and an epilogue."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tilelayout import LayoutError
+
+from ...dtypes import dtype as element_type
+from ...isa.record import Instruction
+from ...target import Target
+from ...target import target as as_target
+from .config import Config
+from .kernel import GemmKernel
+from .operands import flipped, matrix
+from .problem import ACCUMULATORS, OUTPUTS, Problem
+from .stages import choose_record
+
+
+def gemm(
+    dtype: Any,
+    *,
+    out: Any = None,
+    A: Any = "row",
+    B: Any = "row",
+    C: Any = None,
+    D: Any = "row",
+    bias: str | None = None,
+    epilogue: Any = None,
+    batched: bool = False,
+    accumulator: Any = None,
+    target: Any = None,
+    config: Config | None = None,
+    shape: tuple[int, int, int] | None = None,
+) -> GemmKernel:
+    """A kernel for ``D = epilogue(alpha * A @ B + beta * C + bias)``; extents, strides and numbers come at each call.
+
+    Args:
+        dtype: of A and B, or a pair of types: float16, bfloat16, tfloat32 (float32 arrays of which the tensor cores
+            drop the low 13 bits), float64, int8, uint8, float8_e4m3fn, float8_e5m2.
+        out: type of C, D and the bias; by default that of A, float32 of tfloat32, int32 of integers, float16 of 8-bit
+            floats.
+        A, B, C, D: how each lies: "row" (the last dimension contiguous), "column" (the first), with any leading
+            dimension; or, for A and B, a strided `TileLayout` on memory, of the extents in `shape`.  C None: none is
+            added.
+        bias: "row" for a vector along N that is added to every row, "column" for one along M.
+        epilogue: a Python function of one number, done to each element before it is rounded: arithmetic, comparisons,
+            `math`; compiled into the kernel.  Or an instruction with one result and one operand.
+        batched: whether arrays have a batch as their first dimension.
+        accumulator: the type that products are added up in: float32, float64, int32 (the default for the type), or
+            float16 where the tensor cores have that.
+        target: the architecture, e.g. "sm_90a"; by default that of the current GPU.
+        config: how to cut it; by default chosen for each call, or what `GemmKernel.tune` has measured.
+        shape: (M, N, K) where a layout fixes them.
+
+    Errors: LayoutError for types that no instruction multiplies, naming those that there are, and for operands that are
+    no matrices; ValueError for an unknown target; DriverError without a target where there is no GPU.
+
+    >>> import numpy as np
+    >>> kernel = gemm("float16", B="column", target="sm_80")
+    >>> kernel
+    <GemmKernel float16 row x float16 column -> float16 row for sm_80>
+    >>> a, b = np.eye(16, dtype=np.float16), np.arange(256, dtype=np.float16).reshape(16, 16)
+    >>> bool((kernel.simulate(a, b) == b).all())
+    True
+    """
+    where = _target(target)
+    types = tuple(dtype) if isinstance(dtype, tuple | list) else (dtype, dtype)
+    if len(types) != 2:
+        raise LayoutError("gemm", f"dtype={dtype!r}", "one type, or a pair for A and B")
+    a, b = (element_type(t).name for t in types)
+    if a not in OUTPUTS or b not in OUTPUTS:
+        raise LayoutError("gemm", f"{a} x {b}", f"factors are {', '.join(OUTPUTS)}")
+    result = element_type(out).name if out is not None else OUTPUTS[a]
+    sums = element_type(accumulator).name if accumulator is not None else ACCUMULATORS.get(a, "float32")
+    if bias not in (None, "row", "column"):
+        raise LayoutError("gemm", f"bias={bias!r}", "'row', 'column' or None")
+    m, n, k = shape or (None, None, None)
+
+    def pair(x: Any, y: Any) -> Any:
+        return None if x is None or y is None else (x, y)
+
+    left, right = matrix("A", a, A, pair(m, k)), matrix("B", b, B, pair(k, n))
+    result_matrix = matrix("D", result, D, pair(m, n))
+    added = None if C is None else matrix("C", result, C, pair(m, n))
+    if result_matrix.layout is not None:
+        raise LayoutError("gemm", "D is placed by a layout", "D='row' or D='column'")
+    function = _function(epilogue, sums, result, where)
+    transposed = result_matrix.order == "column"
+    if transposed:
+        left, right = flipped(right, "A"), flipped(left, "B")  # type: ignore[assignment]
+        added, result_matrix = flipped(added, "C"), replace(result_matrix, order="row")
+        bias = {"row": "column", "column": "row", None: None}[bias]
+    problem = Problem(left, right, result_matrix, sums, added, bias or "", False, batched, function)
+    choose_record(problem, where)  # refused now rather than at the first call
+    problem.epilogue  # noqa: B018  likewise
+    return GemmKernel(problem, where, config, transposed)
+
+
+def _target(given: Any) -> Target:
+    if given is not None:
+        return as_target(given)
+    from ...backends.driver import device
+
+    return device().target
+
+
+def _function(given: Any, sums: str, result: str, where: Target) -> Instruction | None:
+    if given is None or isinstance(given, Instruction):
+        return given
+    if not callable(given):
+        raise LayoutError("gemm", f"epilogue={given!r}", "a Python function of one number, or an instruction")
+    from ...backends.numba_cuda.scalar import scalar_instruction
+
+    kind = "f64" if sums == "float64" else "f32"
+    return scalar_instruction(given, where, kinds=(kind,), result=kind)

@@ -1,0 +1,102 @@
+"""A kernel on arrays of numpy: checked and converted, then simulated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...dtypes import dtype
+from ...tile import Tile
+from .built import Built
+from .config import Config
+from .shapes import Shaped
+from .simulate import MULTIPROCESSORS, run
+
+if TYPE_CHECKING:
+    from .kernel import GemmKernel
+
+
+def simulate(
+    kernel: GemmKernel,
+    A: Any,
+    B: Any,
+    C: Any,
+    bias: Any,
+    alpha: float,
+    beta: float | None,
+    config: Config | None,
+    alignment: int,
+    numerics: str,
+    schedule: int,
+) -> Any:
+    """See `GemmKernel.simulate`."""
+    has_c, beta = kernel.check_operands(C, bias, beta)
+    user = {"A": A, "B": B, "C": C if has_c else None, "bias": bias}
+    p = kernel.problem
+    types = {m.name: m.dtype for m in p.matrices} | {"bias": p.D.dtype}
+    arrays = {
+        name: _converted(name, x, types[_own(kernel, name)]) for name, x in user.items() if x is not None
+    }
+    shape = (*np.broadcast_shapes(arrays["A"].shape[:-2], arrays["B"].shape[:-2]), *_result(arrays))
+    arrays["D"] = np.zeros(shape, dtype(p.D.dtype).numpy)
+    order = {m.name: m for m in p.matrices}
+    given = kernel.internal({n: _shaped(x, alignment) for n, x in arrays.items()})
+    mine = {
+        _own(kernel, n): x if n == "bias" or not kernel.transposed else x.swapaxes(-1, -2)
+        for n, x in arrays.items()
+    }
+    given = {n: _lying(given[n], order[n].contiguous) if n != "bias" else _vector(given[n]) for n in given}
+    cut = kernel if config is None else type(kernel)(p, kernel.target, config, kernel.transposed)
+    built, found = cut.for_call(given, alpha, has_c, MULTIPROCESSORS)
+    if found.empty:
+        return arrays["D"]
+    out = run(built, mine, found, alpha, beta, numerics=numerics, schedule=schedule)
+    return out.swapaxes(-1, -2) if kernel.transposed else out
+
+
+def _own(kernel: GemmKernel, name: str) -> str:
+    from .kernel import SWAPPED
+
+    return SWAPPED.get(name, name) if kernel.transposed else name
+
+
+def _result(arrays: dict[str, Any]) -> tuple[int, int]:
+    return arrays["A"].shape[-2], arrays["B"].shape[-1]
+
+
+def _converted(name: str, x: Any, kind: str) -> Any:
+    """An array of the kernel's type: of its own, or of a wider one that is rounded to it."""
+    from ...backends.reference import as_operand
+
+    given = np.asarray(x)
+    if given.size == 0:
+        return given.astype(dtype(kind).numpy)
+    from tilelayout import S, TileLayout
+
+    return as_operand(given, Tile(name, given.shape, kind, TileLayout(S[given.shape]), "global"), name)
+
+
+def _shaped(x: Any, alignment: int) -> Shaped:
+    steps = tuple([s // max(1, x.itemsize) for s in x.strides])
+    return Shaped(x.shape, steps, alignment)
+
+
+def _vector(x: Shaped) -> Shaped:
+    return Shaped(x.shape, (1,), x.address)
+
+
+def _lying(x: Shaped, contiguous: int) -> Shaped:
+    """As it lies where that is in the kernel's order, packed in that order otherwise: flat memory is made anew."""
+    c = contiguous - 2
+    other = -3 - c
+    if x.strides[c] == 1 and x.strides[other] >= max(1, x.shape[c]):
+        return x
+    strides = [0] * len(x.shape)
+    strides[c], strides[other] = 1, max(1, x.shape[c])
+    if len(x.shape) == 3:
+        strides[0] = x.shape[-1] * x.shape[-2]
+    return Shaped(x.shape, tuple(strides), x.address)
+
+
+__all__ = ["Built", "simulate"]

@@ -1,0 +1,258 @@
+"""What a user holds: a kernel that is called on arrays, simulated, printed and explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tilelayout import LayoutError
+
+from ...target import Target
+from .built import Built
+from .choose import BULK_ALIGNMENT, choose
+from .config import Config
+from .numbers import Extents
+from .operands import flipped
+from .problem import Problem
+from .shapes import Shaped, alignments, extents
+
+if TYPE_CHECKING:
+    from ...backends.assemble import Cubin
+    from ...program import Program
+
+SWAPPED = {"A": "B", "B": "A"}
+"""User's name of a factor -> the kernel's, of a problem that is carried out transposed."""
+
+
+class GemmKernel:
+    """``D = epilogue(alpha * A @ B + beta * C + bias)`` for any extents; made by `gemm`.
+
+    Machine code is made when a call needs it: which depends on how the arrays are aligned, on the extents, and on
+    whether alpha and C are used; and it is kept.
+
+    Attributes:
+        problem: types and orders, D row-major: a column-major D is the row-major one of the transposed problem.
+        target: the architecture.
+        transposed: whether the problem is carried out transposed.
+        config: how it is cut; None where that is chosen for each call.
+    """
+
+    def __init__(
+        self, problem: Problem, target: Target, config: Config | None = None, transposed: bool = False
+    ) -> None:
+        self.problem, self.target, self.config, self.transposed = problem, target, config, transposed
+        self._built: dict[tuple[Problem, Config], Built] = {}
+        self._plans: dict[Any, Any] = {}
+
+    # --- what is built ---------------------------------------------------------------------------
+
+    def built(
+        self,
+        found: Extents | None = None,
+        aligned: Mapping[str, int] | None = None,
+        *,
+        scaled: bool = False,
+        has_c: bool = True,
+        multiprocessors: int = 132,
+    ) -> Built:
+        """The kernel for extents and alignments: of the best aligned arrays where nothing is said.
+
+        Errors: LayoutError for a configuration that asks for more than the arrays have.
+        """
+        problem = replace(self.problem, scaled=scaled, C=self.problem.C if has_c else None)
+        problem = problem.aligned(**(aligned or {}))
+        config = self.config
+        if config is None:
+            config = self._tuned(problem, found) or choose(problem, self.target, found, multiprocessors)
+        else:
+            self._check(problem, config, found)
+        key = (problem, config)
+        if key not in self._built:
+            self._built[key] = Built(problem, config, self.target)
+        return self._built[key]
+
+    def _tuned(self, problem: Problem, found: Extents | None) -> Config | None:
+        from .tune import remembered
+
+        return remembered(problem, self.target, found)
+
+    def _check(self, problem: Problem, config: Config, found: Extents | None) -> None:
+        """Refuse what a configuration cannot do for these arrays."""
+        if config.feed == "tma":
+            for m in (problem.A, problem.B):
+                if m.layout is not None or m.alignment % BULK_ALIGNMENT:
+                    raise LayoutError(
+                        "gemm",
+                        f"{m.name} is aligned to {m.alignment} bytes, the copy engine takes {BULK_ALIGNMENT}",
+                        "pad its leading dimension, or leave config= out",
+                    )
+            if found is not None and found.K == 0:
+                raise LayoutError("gemm", "the copy engine has no tensor of K = 0", "leave config= out")
+        if config.slots and (problem.D.bytes != 2 or problem.D.alignment % BULK_ALIGNMENT):
+            raise LayoutError(
+                "gemm",
+                f"D ({problem.D.dtype}, aligned to {problem.D.alignment} bytes) cannot go through the copy engine",
+                "slots=0, or leave config= out",
+            )
+
+    @cached_property
+    def best(self) -> Built:
+        """The kernel for well-aligned arrays of any extents."""
+        return self.built()
+
+    @property
+    def program(self) -> Program:
+        """The structured program of `best`."""
+        return self.best.program
+
+    @property
+    def ptx(self) -> str:
+        """PTX of `best`."""
+        return self.best.ptx
+
+    @property
+    def cuda(self) -> str:
+        """CUDA C++ of `best`, to read and to compile, without includes."""
+        from ...backends.cuda_program import cuda_program
+
+        return cuda_program(self.best.program)
+
+    @property
+    def cubin(self) -> Cubin:
+        """Machine code of `best`."""
+        return self.best.cubin
+
+    @property
+    def sass(self) -> str:
+        """The instructions of `best`'s machine code.
+
+        Errors: AssemblerError where no disassembler (``nvdisasm`` or ``cuobjdump``) is found.
+        """
+        from ...backends.disassemble import disassemble
+
+        return disassemble(self.cubin.data)
+
+    def explain(self, M: int | None = None, N: int | None = None, K: int | None = None) -> str:
+        """How the kernel works: variants with the reasons of those that declined, shared memory, registers, occupancy,
+        and with extents the bytes that move against the fewest possible.
+        """
+        from .explain import explain
+
+        return explain(self, M, N, K)
+
+    def __repr__(self) -> str:
+        p = self.problem
+        done = [x for x, there in (("C", p.C), ("bias", p.bias), ("function", p.function)) if there]
+        more = f" with {', '.join(done)}" if done else ""
+        a, b, d = p.A, p.B, p.D
+        if self.transposed:
+            a, b, d = (flipped(x, x.name) for x in (b, a, d))  # type: ignore[assignment]
+        types = f"{a.dtype} {a.order} x {b.dtype} {b.order} -> {d.dtype} {d.order}"
+        return f"<GemmKernel {types}{more} for {self.target}>"
+
+    # --- running ---------------------------------------------------------------------------------
+
+    def __call__(
+        self,
+        A: Any,
+        B: Any,
+        D: Any = None,
+        *,
+        C: Any = None,
+        bias: Any = None,
+        alpha: float = 1.0,
+        beta: float | None = None,
+        stream: Any = None,
+    ) -> Any:
+        """Launch on a GPU; returns D at once, as the stream has it later.
+
+        Args:
+            A, B: (M, K) and (K, N), with the batch before them for a batched kernel: torch tensors, cupy or numba
+                arrays, or what has ``__cuda_array_interface__`` or ``__dlpack__``; nothing is copied.
+            D: (M, N), which is overwritten; of A's library and on its GPU when left out.
+            C: (M, N), added times beta; may be D itself.  Not read where beta is 0.
+            bias: a vector, of D's type, for a kernel with one.
+            alpha, beta: numbers; beta is 1 where C is given.
+            stream: a handle or a stream object; None: the library's current one.
+
+        Errors: LayoutError for arrays that do not fit, overlap, or lie on different GPUs; DriverError without a GPU.
+        """
+        from .launch import launch
+
+        return launch(self, A, B, D, C, bias, alpha, beta, stream)
+
+    def simulate(
+        self,
+        A: Any,
+        B: Any,
+        *,
+        C: Any = None,
+        bias: Any = None,
+        alpha: float = 1.0,
+        beta: float | None = None,
+        config: Config | None = None,
+        alignment: int = 16,
+        numerics: str = "exact",
+        schedule: int = 0,
+    ) -> Any:
+        """The same program, all CTAs of it, on the CPU; returns D.
+
+        Args:
+            A, B, C, bias: numpy arrays, of the kernel's types or converted to them.
+            alpha, beta: numbers.
+            config: another way to cut than the kernel's.
+            alignment: bytes, 16 at most, that addresses are taken to be multiples of.
+            numerics: how products are added up, as for `Lowered.run`.
+            schedule: which of the orders that warps may run in, as of the machine.
+
+        Errors: LayoutError for arrays that do not fit; MachineError for a race, an early read and the like.
+        """
+        from .cpu import simulate
+
+        return simulate(self, A, B, C, bias, alpha, beta, config, alignment, numerics, schedule)
+
+    # --- what both ways of running share ------------------------------------------------------------
+
+    def internal(self, given: Mapping[str, Shaped | None]) -> dict[str, Shaped]:
+        """The user's arrays under the kernel's names, transposed for a transposed problem."""
+        there = {name: x for name, x in given.items() if x is not None}
+        if not self.transposed:
+            return there
+        return {SWAPPED.get(n, n): x if n == "bias" else x.transposed for n, x in there.items()}
+
+    @cached_property
+    def own_names(self) -> dict[str, str]:
+        """User's name of an array -> the kernel's."""
+        names = ("A", "B", "C", "D", "bias")
+        return {n: SWAPPED.get(n, n) if self.transposed else n for n in names}
+
+    def check_operands(self, C: Any, bias: Any, beta: float | None) -> tuple[bool, float]:
+        """Whether C is read, and beta.
+
+        Errors: LayoutError for an operand that the kernel does not take, or lacks.
+        """
+        if C is None and beta not in (None, 0, 0.0):
+            raise LayoutError("gemm", f"beta = {beta} without C", "give C")
+        if C is not None and self.problem.C is None:
+            raise LayoutError("gemm", "C was given to a kernel without one", "make the kernel with C='row'")
+        if (bias is not None) != bool(self.problem.bias):
+            has = "takes a bias" if self.problem.bias else "takes none"
+            raise LayoutError("gemm", f"the kernel {has}", "gemm(..., bias='row' or 'column') takes one")
+        value = (1.0 if beta is None else float(beta)) if C is not None else 0.0
+        return value != 0.0, value
+
+    def for_call(
+        self, given: Mapping[str, Shaped], alpha: float, has_c: bool, multiprocessors: int
+    ) -> tuple[Built, Extents]:
+        """What is built for a call, and its extents; with alpha 0 the factors are not read."""
+        problem = self.problem if has_c else replace(self.problem, C=None)
+        found = extents(problem, given)
+        aligned = alignments(problem, found, given)
+        if alpha == 0:
+            found = replace(found, K=0)
+        built = self.built(
+            found, aligned, scaled=alpha not in (0, 1), has_c=has_c, multiprocessors=multiprocessors
+        )
+        return built, found

@@ -1,0 +1,48 @@
+"""Matrices as users describe them: "row", "column", or a layout of a fixed shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelayout import LayoutError, TileLayout
+
+from ...dtypes import dtype as element_type
+from .problem import ORDERS, Matrix
+
+WIDEST = 16
+"""Bytes that everything is aligned to in the best case."""
+
+
+def matrix(name: str, dtype: str, given: Any, shape: tuple[int, int] | None = None) -> Matrix:
+    """A matrix of a kernel, as well aligned as can be.
+
+    Errors: LayoutError for what is neither an order nor a layout, and a layout without a shape.
+    """
+    if isinstance(given, str):
+        if given not in ORDERS:
+            raise LayoutError("gemm", f"{name}={given!r}", "'row', 'column', or a TileLayout on memory")
+        return Matrix(name, dtype, given, WIDEST)
+    if not isinstance(given, TileLayout):
+        raise LayoutError("gemm", f"{name}={given!r}", "'row', 'column', or a TileLayout on memory")
+    if shape is None:
+        raise LayoutError("gemm", f"{name} is a layout, and its shape is not known", "pass shape=(M, N, K)")
+    if given.size() != shape[0] * shape[1]:
+        raise LayoutError(
+            "gemm", f"{name} is {shape[0]} x {shape[1]}, its layout has {given.size()} elements"
+        )
+    grouped, seps = given.group(shape)
+    dims = [grouped.shard[seps[d] : seps[d + 1]] for d in range(2)]
+    inner = [it.stride for dim in dims for it in dim[-1:]]
+    order = "column" if inner[0] == 1 and inner[-1] != 1 else "row"
+    return Matrix(name, dtype, order, element_type(dtype).bits // 8, given, shape)
+
+
+def flipped(m: Matrix | None, name: str) -> Matrix | None:
+    """The transposed matrix under another name."""
+    if m is None:
+        return None
+    other = {"row": "column", "column": "row"}[m.order]
+    if m.layout is None or m.shape is None:
+        return Matrix(name, m.dtype, other, m.alignment)
+    grouped, seps = m.layout.group(m.shape)
+    return Matrix(name, m.dtype, other, m.alignment, grouped.permute_by_groups(seps, (1, 0)), m.shape[::-1])

@@ -1,0 +1,133 @@
+"""The extents and strides of a call, from the forms of its arrays; all that can be wrong with them is said here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilelayout import LayoutError
+
+from .numbers import Extents
+from .problem import Matrix, Problem
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """An array without its data.
+
+    Attributes:
+        shape: extents, the batch first where there are batches.
+        strides: elements from one to the next in each dimension.
+        address: where it begins, in bytes.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    address: int = 0
+
+    @property
+    def transposed(self) -> Shaped:
+        """The last two dimensions swapped."""
+
+        def swap(x: tuple[int, ...]) -> tuple[int, ...]:
+            return (*x[:-2], x[-1], x[-2])
+
+        return Shaped(swap(self.shape), swap(self.strides), self.address)
+
+
+def extents(problem: Problem, given: Mapping[str, Shaped]) -> Extents:
+    """The extents and strides of a call.
+
+    Args:
+        problem: whose matrices they are.
+        given: by parameter: A, B, D and what else there is.
+
+    Errors: LayoutError for shapes that do not go together, an array that does not lie in the order that the kernel is
+    for, a stride that is negative, and a shape that a layout does not have.
+    """
+    rank = 3 if problem.batched else 2
+    for name, x in given.items():
+        wanted = 1 if name == "bias" else rank
+        if len(x.shape) != wanted:
+            batch = "a batch of matrices" if problem.batched else "a matrix"
+            what = "a vector" if name == "bias" else batch
+            raise LayoutError("gemm", f"{name} has {len(x.shape)} dimensions {x.shape}, {what} has {wanted}")
+    (m, k), n = given["A"].shape[-2:], given["B"].shape[-1]
+    batches = max(x.shape[0] for x in given.values() if len(x.shape) == 3) if problem.batched else 1
+    expected = {
+        "A": (m, k),
+        "B": (k, n),
+        "C": (m, n),
+        "D": (m, n),
+        "bias": (n if problem.bias == "row" else m,),
+    }
+    leading: dict[str, int] = {}
+    batch: dict[str, int] = {}
+    for name, x in given.items():
+        if x.shape[-2:] != expected[name][-2:] and x.shape != expected[name]:
+            shapes = ", ".join(f"{other} {y.shape}" for other, y in given.items())
+            raise LayoutError("gemm", f"{name} is {x.shape}, {expected[name]} is needed: {shapes}")
+        if name == "bias":
+            if x.shape[0] > 1 and x.strides[0] != 1:
+                raise LayoutError(
+                    "gemm", f"bias has a stride of {x.strides[0]} elements", "make it contiguous"
+                )
+            continue
+        matrix = next(y for y in problem.matrices if y.name == name)
+        if matrix.layout is None:
+            leading[name] = _leading(matrix, x)
+        elif matrix.shape != x.shape[-2:]:
+            raise LayoutError("gemm", f"{name} is {x.shape}, its layout is for {matrix.shape}")
+        if problem.batched:
+            batch[name] = _batch(name, x, batches)
+    return Extents(m, n, k, batches, leading, batch)
+
+
+def _leading(matrix: Matrix, x: Shaped) -> int:
+    """Elements between neighbors along the dimension that is not contiguous."""
+    c = matrix.contiguous - 2
+    other = -1 if c == -2 else -2
+    if x.shape[c] > 1 and x.strides[c] != 1 and 0 not in x.shape:
+        remedy = f"ask for {matrix.name}={'row' if c == -2 else 'column'!r}, or copy it"
+        raise LayoutError(
+            "gemm",
+            f"{matrix.name} is {matrix.order}-major in this kernel, dimension {c} of {x.shape} must have stride 1 and "
+            f"has strides {x.strides}",
+            remedy,
+        )
+    if x.shape[other] <= 1:
+        return -(-max(1, x.shape[c]) // 16) * 16  # never stepped along: as well aligned as can be
+    stride = x.strides[other]
+    if stride < 0:
+        raise LayoutError("gemm", f"{matrix.name} has a negative stride {stride}", "copy it")
+    if matrix.name == "D" and stride < x.shape[c]:
+        raise LayoutError("gemm", f"D's rows of {x.shape[c]} elements overlap at strides {x.strides}")
+    return stride
+
+
+def _batch(name: str, x: Shaped, batches: int) -> int:
+    if x.shape[0] == batches:
+        if x.strides[0] < 0:
+            raise LayoutError(
+                "gemm", f"{name} has a negative stride {x.strides[0]} from batch to batch", "copy it"
+            )
+        return x.strides[0] if batches > 1 else 0
+    if x.shape[0] == 1 and name != "D":
+        return 0
+    raise LayoutError("gemm", f"{name} has {x.shape[0]} batches, {batches} or 1 are needed")
+
+
+def alignments(problem: Problem, found: Extents, given: Mapping[str, Shaped]) -> dict[str, int]:
+    """Matrix -> bytes, at most 16, that its address and strides are multiples of."""
+    out: dict[str, int] = {}
+    for m in problem.matrices:
+        if m.layout is not None:
+            continue
+        steps = [given[m.name].address, found.leading[m.name] * m.bytes]
+        if problem.batched:
+            steps.append(found.batch[m.name] * m.bytes)
+        widest = 16
+        while any(s % widest for s in steps):
+            widest //= 2
+        out[m.name] = max(widest, m.bytes)
+    return out

@@ -1,0 +1,79 @@
+"""The same program on any CPU: arrays become flat memory, all CTAs run on the reference machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .built import Built
+from .numbers import Extents, grid_size
+
+MULTIPROCESSORS = 4
+"""That a simulated GPU has: few enough that CTAs take several tiles."""
+
+
+def run(
+    built: Built,
+    arrays: Mapping[str, Any],
+    extents: Extents,
+    alpha: float,
+    beta: float,
+    *,
+    numerics: str,
+    schedule: int,
+) -> Any:
+    """The result, of D's shape and type.
+
+    Args:
+        built: the kernel.
+        arrays: by parameter, each with the batch first where there are batches; D for its shape and, between the
+            elements, what is guarded.
+        extents: whose strides the arrays have, in elements.
+        alpha, beta: as of the kernel.
+        numerics, schedule: as of the machine.
+
+    Memory between the rows of the matrices is guarded: touching it is an error.
+    """
+    from ...backends.cta_machine import run_grid
+
+    memory: dict[str, Any] = {}
+    written: dict[str, Any] = {}
+    places: dict[str, Any] = {}
+    for name, array in arrays.items():
+        at = _places(name, array.shape, extents, built)
+        flat = np.zeros(int(at.max(initial=0)) + 1, array.dtype)
+        there = np.zeros(flat.size, bool)
+        flat[at] = array
+        there[at] = True
+        memory[name], written[name], places[name] = flat, there, at
+    values = built.values(extents, alpha, beta)
+    held = {name: mask if name != "D" else np.zeros_like(mask) for name, mask in written.items()}
+    found = run_grid(
+        built.program,
+        (grid_size(built.config, values["tiles"], MULTIPROCESSORS), 1, 1),
+        memory,
+        {p.name: values[p.name] for p in built.program.parameters},
+        numerics=numerics,
+        schedule=schedule,
+        written=held,
+        guarded={name: ~mask for name, mask in written.items()},
+    )
+    return found["D"][places["D"]]
+
+
+def _places(name: str, shape: tuple[int, ...], extents: Extents, built: Built) -> Any:
+    """Where each element is in its flat memory."""
+    index = np.indices(shape)
+    if name == "bias":
+        return index[0]
+    matrix = next(m for m in built.problem.matrices if m.name == name)
+    rows, columns = index[-2:]
+    if matrix.layout is not None:
+        at = matrix.layout.table(shape[-2:])["m"] + np.zeros(shape, np.int64)
+    else:
+        strides = [extents.leading[name]] * 2
+        strides[matrix.contiguous] = 1
+        at = rows * strides[0] + columns * strides[1]
+    return at + index[0] * extents.batch[name] if len(shape) == 3 else at
