@@ -19,6 +19,9 @@ CP_ASYNC_COMMIT = "cp_async_commit"
 CP_ASYNC_WAIT = "cp_async_wait"
 """``pending``, a constant: the thread waits until no groups but its latest so many are under way."""
 
+CP_ASYNC_ARRIVE = "cp_async_arrive"
+"""``bar``: one arrival for each thread, when all copies that it has begun have landed; releases these copies alone."""
+
 MBARRIER_INIT = "mbarrier_init"
 """``bar``, ``count``: the barrier's phase 0 is complete after that many arrivals and all bytes expected of it."""
 MBARRIER_ARRIVE = "mbarrier_arrive"

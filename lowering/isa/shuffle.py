@@ -43,8 +43,9 @@ def shuffle(kind: Kind, lanes: tuple[int, ...]) -> Instruction:
         how = "idx.b32 {}, {}, from"
     step = f"shfl.sync.{how}, 31, 0xffffffff;"
     if kind == "f64":
-        before = ".reg .b32 low, high; mov.b64 {{low, high}}, {a}; " + before
-        text = f"{{{{ {before}{step.format('low', 'low')} {step.format('high', 'high')} mov.b64 {{d}}, {{{{low, high}}}}; }}}}"
+        both = " ".join([step.format(half, half) for half in ("low", "high")])
+        apart, whole = "mov.b64 {{low, high}}, {a};", "mov.b64 {d}, {{low, high}};"
+        text = f"{{{{ .reg .b32 low, high; {apart} {before}{both} {whole} }}}}"
     else:
         text = step.format("{d}", "{a}")
         text = f"{{{{ {before}{text} }}}}" if before else text

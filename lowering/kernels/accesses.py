@@ -114,23 +114,38 @@ class Accesses:
         """Registers that a line takes, element i in register ``i // per``."""
         return -(-len(line.coordinates) // self.per)
 
-    def load(self, line: Line, registers: Sequence[Slot]) -> list[Statement]:
-        """The elements of a line that the tensor has; zeros for the others."""
-        return self._moved(line, registers, load=True)
+    def lines(self, coordinates: Sequence[Coordinate], most: int) -> list[tuple[Line, list[int]]]:
+        """Coordinates as lines of at most so many, and the numbers of those that are in each."""
+        rest = list(range(len(coordinates)))
+        out: list[tuple[Line, list[int]]] = []
+        while rest:
+            steps = {i: self.step(coordinates[rest[0]], coordinates[i]) for i in rest}
+            found = {i: step for i, step in steps.items() if step is not None}
+            mine = sorted(found, key=lambda i: found[i])
+            rest = [i for i in rest if i not in found]
+            for first in range(0, len(mine), most):
+                part = mine[first : first + most]
+                out.append((self.line([coordinates[i] for i in part]), part))
+        return out
 
-    def store(self, line: Line, registers: Sequence[Slot]) -> list[Statement]:
-        """The elements of a line to the tensor, where it has them."""
-        return self._moved(line, registers, load=False)
+    def load(self, parts: Sequence[tuple[Line, Sequence[Slot]]]) -> list[Statement]:
+        """The elements of lines that the tensor has, each line into registers of one group; zeros for the others."""
+        return self._moved(parts, load=True)
 
-    def _moved(self, line: Line, registers: Sequence[Slot], *, load: bool) -> list[Statement]:
+    def store(self, parts: Sequence[tuple[Line, Sequence[Slot]]]) -> list[Statement]:
+        """The elements of lines to the tensor, where it has them."""
+        return self._moved(parts, load=False)
+
+    def _moved(self, parts: Sequence[tuple[Line, Sequence[Slot]]], *, load: bool) -> list[Statement]:
         found: list[Access] = []
-        for run in line.runs:
-            first, within = divmod(run.first, self.per)
-            own = registers[first : first + max(1, run.count // self.per)]
-            numbers = tuple([int(r.index) for r in own])  # type: ignore[call-overload]
-            size = run.count * self.bits // 8
-            found.append(Access(line.coordinates[run.first], numbers, within * self.bits, size))
-        mover = Mover(self.places, self.buffer, registers[0].registers, self.along, load)
+        for line, registers in parts:
+            for run in line.runs:
+                first, within = divmod(run.first, self.per)
+                own = registers[first : first + max(1, run.count // self.per)]
+                numbers = tuple([int(r.index) for r in own])  # type: ignore[call-overload]
+                size = run.count * self.bits // 8
+                found.append(Access(line.coordinates[run.first], numbers, within * self.bits, size))
+        mover = Mover(self.places, self.buffer, parts[0][1][0].registers, self.along, load)
         known = len(self.places.statements)  # which come before, once, and which the mover would repeat
         return mover.statements(found)[known:]
 

@@ -2,7 +2,8 @@
 
 ``out = round(function(alpha * sum + beta * C + bias))``, of which a kernel has the parts that its `Epilogue` names.  It
 is computed in float32, in float64 for sums of float64; sums of int32 to which nothing is done stay what they are.  The
-sums are overwritten on the way, and little else is held: lines of at most 16 elements follow one another.
+sums are overwritten on the way, and little else is held: lines of at most 16 elements follow one another, and what C
+has for the next two is under way.
 """
 
 from __future__ import annotations
@@ -15,83 +16,21 @@ from tilelayout import LayoutError, TileLayout
 from ..control import Parameter
 from ..isa import COPY
 from ..isa.arithmetic import ADD, FMA, MUL
-from ..isa.convert import INT32_TO_FLOAT64, PACK, UNPACK, packing, unpacking
+from ..isa.convert import INT32_TO_FLOAT64, UNPACK, packing
 from ..isa.parameter import LOAD_PARAMETER
-from ..isa.record import Instruction, Kind
+from ..isa.record import Instruction
 from ..program import Buffer, Instr, Registers, Slot, Statement
 from ..registers import register_file
 from ..target import Target
 from ..variants.values import Values, with_scratch
 from ..variants.window_places import Coordinate
 from ..window import Window
-from .accesses import Accesses, Line
+from .accesses import Accesses
+from .epilogue_spec import ALONG, BIASES, Epilogue
+from .read import AT_ONCE, NUMBER, Element, Reader
 
-AT_ONCE = 16
-"""Elements of a lane that are worked on together, and numbers of a bias that stay in registers."""
-
-BIASES = ("", "row", "column")
-_ALONG = {"row": -1, "column": -2}
-"""Of a bias: the dimension of the result that it is a vector along."""
-
-
-@dataclass(frozen=True)
-class Epilogue:
-    """What is done to each sum.
-
-    Attributes:
-        out: element type of the result.
-        acc: of the sums: float32, float64, int32 or float16.
-        scaled: whether sums are multiplied by the parameter ``alpha``.
-        has_c: whether C times the parameter ``beta`` is added.
-        bias: "" for none, "row" for a vector along the result's columns, the same for all rows; "column" for one along
-            its rows.
-        function: of one number, done last before rounding; an instruction of one result and one operand.
-
-    Errors: LayoutError for types that are not converted, and a function of other registers.
-
-    >>> Epilogue("float16", "float32", scaled=True).kind, Epilogue("int32", "int32").kind
-    ('f32', 'b32')
-    """
-
-    out: str
-    acc: str
-    scaled: bool = False
-    has_c: bool = False
-    bias: str = ""
-    function: Instruction | None = None
-
-    def __post_init__(self) -> None:
-        what = f"epilogue {self.acc} to {self.out}"
-        if self.bias not in BIASES:
-            raise LayoutError(what, f"bias {self.bias!r}", "one of 'row' and 'column', or '' for none")
-        outputs = {"f32": tuple(PACK), "f64": ("float64", "float32"), "b32": ("int32",)}[self.kind]
-        if (self.acc != "float64" and self.acc not in UNPACK) or self.out not in outputs:
-            raise LayoutError(what, f"computed in {self.kind}", f"results are {', '.join(outputs)}")
-        f = self.function
-        if f is not None:
-            kinds = [(o.kind, o.count, o.access) for o in f.operands]
-            if kinds != [(self.kind, 1, "write"), (self.kind, 1, "read")]:
-                raise LayoutError(
-                    what, f"function {f.name} has operands {kinds}", f"it takes one {self.kind} and gives one"
-                )
-
-    @property
-    def transforms(self) -> bool:
-        """Whether anything but rounding happens to the sums."""
-        return self.scaled or self.has_c or bool(self.bias) or self.function is not None
-
-    @property
-    def kind(self) -> Kind:
-        """Class of the registers that it is computed in."""
-        if self.acc == "float64":
-            return "f64"
-        return "b32" if self.acc == self.out == "int32" and not self.transforms else "f32"
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """``alpha`` and ``beta``, those that there are."""
-        names = ["alpha"] * self.scaled + ["beta"] * self.has_c
-        return tuple([Parameter(n, "f64" if self.kind == "f64" else "f32") for n in names])
+AHEAD = 2
+"""Lines whose elements of C are under way while one is finished."""
 
 
 @dataclass(frozen=True)
@@ -120,20 +59,23 @@ class Finish:
         values: scratch registers and statements.
         sums: the accumulators.
         at: slot of the accumulators -> its coordinate in the tile, in terms of lane and warp.
-        warps: that hold the tile.
         C, bias: what is read beside.
+        scalars: alpha and beta.
+        biases: numbers of a bias that stay in registers.
+        known: numbers that came out of a register of several sums.
+        fetched: elements of C that are under way.
     """
 
     spec: Epilogue
     values: Values
     sums: Registers
     at: dict[int, Coordinate]
-    warps: int
-    C: Accesses | None = None
-    bias: Accesses | None = None
+    C: Reader | None = None
+    bias: Reader | None = None
     scalars: dict[str, Slot] = field(default_factory=dict)
     biases: dict[Coordinate, Slot] = field(default_factory=dict)
     known: dict[int, Slot] = field(default_factory=dict)
+    fetched: dict[int, Element] = field(default_factory=dict)
 
     # --- what callers use -----------------------------------------------------------------------
 
@@ -141,11 +83,17 @@ class Finish:
         """Once a tile, before the rest: where C and the bias are, what a launch gave, and a bias that stays."""
         return self._made(self._begin)
 
+    def fetch(self, slots: Sequence[int]) -> list[Statement]:
+        """Loads what C has for some accumulators, to be used when they are finished; nothing without a C.
+
+        A kernel fetches ahead of what it finishes, so that nothing waits for memory.
+        """
+        return self._made(lambda: self._fetch(slots))
+
     def packed(self, slots: Sequence[int], into: Sequence[Slot]) -> list[Statement]:
         """Finished elements, in the order of the slots, in registers of the result's type, low bits first.
 
-        The slots are neighbors along one row of the tile, or several such rows one after the other; they fill the
-        registers.
+        Errors: LayoutError for another number of registers than the elements fill.
         """
         return self._made(lambda: self._pack(self._numbers(slots), into))
 
@@ -163,11 +111,11 @@ class Finish:
     # --- what is read ---------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        for access in (self.C, self.bias):
-            if access is not None:
+        for reader in (self.C, self.bias):
+            if reader is not None:
                 for slot in self.at:
-                    access.places.family(self._coordinate(access, slot))
-                self.values.statements += access.places.statements
+                    reader.access.places.family(self._coordinate(reader, slot))
+                self.values.statements += reader.access.places.statements
         for p in self.spec.parameters:
             self.scalars[p.name] = self.values.take(self.spec.kind)
             load = LOAD_PARAMETER[self.spec.kind]
@@ -175,42 +123,24 @@ class Finish:
         if self.bias is not None:
             wanted = list(dict.fromkeys([self._coordinate(self.bias, slot) for slot in self.at]))
             if len(wanted) <= AT_ONCE:
-                self.biases = dict(zip(wanted, self._loaded(self.bias, wanted), strict=True))
+                self.biases = self._some_biases(self.bias, wanted)
 
-    def _coordinate(self, access: Accesses, slot: int) -> Coordinate:
+    def _coordinate(self, reader: Reader, slot: int) -> Coordinate:
         """Of the element that goes with an accumulator."""
-        if access is self.bias:
-            return (self.at[slot][_ALONG[self.spec.bias]],)
+        if reader is self.bias:
+            return (self.at[slot][ALONG[self.spec.bias]],)
         return self.at[slot]
 
-    def _loaded(self, access: Accesses, coordinates: Sequence[Coordinate]) -> list[Slot]:
-        """Elements as numbers of the epilogue's kind, in order; to be released."""
-        numbers: list[Slot] = []
-        for line in lines(access, coordinates):
-            registers = [self.values.take(access.kind) for _ in range(access.count(line))]
-            self.values.statements += access.load(line, registers)
-            found = [n for r in registers for n in self._taken_apart(access, r)]
-            self.values.release(*found[len(line.coordinates) :])
-            numbers += found[: len(line.coordinates)]
-        return numbers
+    def _fetch(self, slots: Sequence[int]) -> None:
+        if self.C is not None:
+            wanted = [s for s in slots if s not in self.fetched]
+            elements = self.C.load([self._coordinate(self.C, s) for s in wanted])
+            self.fetched |= dict(zip(wanted, elements, strict=True))
 
-    def _taken_apart(self, access: Accesses, register: Slot) -> list[Slot]:
-        """The numbers of a register that was loaded, which is released."""
-        element, values = access.window.dtype, self.values
-        if element == {"f32": "float32", "f64": "float64"}[self.spec.kind]:
-            return [register]
-        if self.spec.kind == "f64" and element != "float32":
-            raise LayoutError(
-                "epilogue", f"{access.window.name} is {element}, sums of float64 take float64 or float32"
-            )
-        if self.spec.kind == "f64":
-            out = [values.take("f64")]
-            values.do(PACK["float64"][0], out[0], register)
-        else:
-            out = [values.take("f32") for _ in range(access.per)]
-            values.do(unpacking(element, values.target), *out, register)
-        values.release(register)
-        return out
+    @staticmethod
+    def _some_biases(bias: Reader, wanted: Sequence[Coordinate]) -> dict[Coordinate, Slot]:
+        once = list(dict.fromkeys(wanted))
+        return {x: bias.number(e) for x, e in zip(once, bias.load(once), strict=True)}
 
     # --- what is computed -----------------------------------------------------------------------
 
@@ -222,13 +152,14 @@ class Finish:
             for n in numbers:
                 values.do(MUL[kind], n, n, self.scalars["alpha"])
         if self.C is not None:
-            added = self._loaded(self.C, [self._coordinate(self.C, slot) for slot in slots])
-            for n, c in zip(numbers, added, strict=True):
+            self._fetch(slots)
+            for n, slot in zip(numbers, slots, strict=True):
+                c = self.C.number(self.fetched.pop(slot))
                 values.do(FMA[kind], n, self.scalars["beta"], c, n)
-            values.release(*added)
+                values.release(c)
         if self.bias is not None:
             wanted = [self._coordinate(self.bias, slot) for slot in slots]
-            own = self.biases or self._some_biases(wanted)
+            own = self.biases or self._some_biases(self.bias, wanted)
             for n, x in zip(numbers, wanted, strict=True):
                 values.do(ADD[kind], n, n, own[x])
             if not self.biases:
@@ -237,12 +168,6 @@ class Finish:
             for n in numbers:
                 values.do(f, n, n)
         return numbers
-
-    def _some_biases(self, wanted: Sequence[Coordinate]) -> dict[Coordinate, Slot]:
-        if self.bias is None:
-            return {}
-        once = list(dict.fromkeys(wanted))
-        return dict(zip(once, self._loaded(self.bias, once), strict=True))
 
     def _sum(self, slot: int) -> Slot:
         """An accumulator as a number of the epilogue's kind: the register itself where it is one."""
@@ -285,48 +210,25 @@ class Finish:
     @property
     def _as_they_are(self) -> bool:
         """Whether the numbers are the result's registers."""
-        return self.spec.out == {"f32": "float32", "f64": "float64", "b32": "int32"}[self.spec.kind]
+        return self.spec.out == NUMBER[self.spec.kind]
 
     def _store(self, D: Accesses) -> None:
         values = self.values
         for coordinate in self.at.values():
             D.places.family(coordinate)
         values.statements += D.places.statements
-        for line, slots in self._lines(D):
-            numbers = self._numbers(slots)
+        slots = list(self.at)
+        found = D.lines([self.at[s] for s in slots], AT_ONCE)
+        for number, (line, _) in enumerate(found):
+            for _, ahead in found[number : number + AHEAD + 1]:
+                self._fetch([slots[i] for i in ahead])
+            numbers = self._numbers([slots[i] for i in found[number][1]])
             registers = numbers
             if not self._as_they_are:
                 registers = [values.take(D.kind) for _ in range(D.count(line))]
                 self._pack(numbers, registers)
-            values.statements += D.store(line, registers)
+            values.statements += D.store([(line, registers)])
             values.release(*registers)
-
-    def _lines(self, D: Accesses) -> list[tuple[Line, list[int]]]:
-        """The accumulators line by line of D, at most `AT_ONCE` of each at once."""
-        rest = list(self.at)
-        out: list[tuple[Line, list[int]]] = []
-        while rest:
-            first = rest[0]
-            steps = {s: D.step(self.at[first], self.at[s]) for s in rest}
-            found = {s: step for s, step in steps.items() if step is not None}
-            mine = sorted(found, key=lambda s: found[s])
-            rest = [s for s in rest if steps[s] is None]
-            for i in range(0, len(mine), AT_ONCE):
-                slots = mine[i : i + AT_ONCE]
-                out.append((D.line([self.at[s] for s in slots]), slots))
-        return out
-
-
-def lines(access: Accesses, coordinates: Sequence[Coordinate]) -> list[Line]:
-    """Coordinates in order as lines of a window, each as long as it goes."""
-    out: list[list[Coordinate]] = []
-    for c in coordinates:
-        step = access.step(out[-1][-1], c) if out else None
-        if step is not None and step > 0:
-            out[-1].append(c)
-        else:
-            out.append([c])
-    return [access.line(x) for x in out]
 
 
 def epilogue(
@@ -365,12 +267,13 @@ def epilogue(
         read = None if C is None else Accesses(C, "C", file.warps, _dims(C, inside))
         along = frozenset([0]) if {"row": 1, "column": 0}.get(spec.bias) in inside else frozenset[int]()
         vector = None if bias is None else Accesses(bias, "bias", file.warps, along)
-        finish = Finish(spec, values, sums, dict(sorted(file.coordinates.items())), file.warps, read, vector)
+        first, second = (None if x is None else Reader(x, values, spec.kind) for x in (read, vector))
+        finish = Finish(spec, values, sums, dict(sorted(file.coordinates.items())), first, second)
         made.append(finish)
         values.statements += build(finish)
 
     statements, scratch = with_scratch(target, name, once)
-    beside = [x.buffer for x in (made[-1].C, made[-1].bias) if x is not None]
+    beside = [x.access.buffer for x in (made[-1].C, made[-1].bias) if x is not None]
     return Tail(tuple(statements), scratch, tuple(beside), spec.parameters)
 
 
@@ -426,7 +329,7 @@ def _check_operands(spec: Epilogue, shape: tuple[int, int], C: Window | None, bi
         raise LayoutError("epilogue", f"{spec} with {' and '.join(has) or 'neither C nor bias'}")
     if C is not None and matrix_shape(C) != shape:
         raise LayoutError("epilogue", f"C is {C} of {matrix_shape(C)}, the tile is {shape}")
-    if bias is not None and tuple([n for n in bias.box if n != 1]) != (shape[_ALONG[spec.bias]],):
+    if bias is not None and tuple([n for n in bias.box if n != 1]) != (shape[ALONG[spec.bias]],):
         raise LayoutError(
             "epilogue", f"bias is {bias} of {bias.box}, the tile is {shape}, bias {spec.bias!r}"
         )
@@ -440,6 +343,5 @@ __all__ = [
     "Tail",
     "direct_epilogue",
     "epilogue",
-    "lines",
     "matrix_shape",
 ]

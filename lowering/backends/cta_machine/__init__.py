@@ -1,8 +1,8 @@
 """The reference machine for whole kernels: CTAs and grids of structured programs, on any CPU.
 
 Warps execute statements for their 32 lanes with a mask of the active ones, in the order of a schedule.  Instructions do
-what their records mean; those with a protocol do what `isa.protocols` says.  What no hardware defines is an error: races
-by happens-before, reads before their wait, early releases, deadlocks, addresses outside.
+what their records mean; those with a protocol do what `isa.protocols` says.  What no hardware defines is an error:
+races by happens-before, reads before their wait, early releases, deadlocks, addresses outside.
 
     grid            a launch: arguments, one CTA after the other
     cta, schedule   warps stepped, in one of the orders that hardware may choose; deadlocks

@@ -50,9 +50,8 @@ class AddressOperand:
 
     def index(self, warp: Warp, lanes: Lanes) -> tuple[Any, Any]:
         """Elements (or bytes) and lowest bits that the lanes point to, each ``[lanes.count]``."""
-        found = self._index(warp, lanes)
-        bit = per_lane(found[1], lanes) if len(found) > 1 else 0
-        return per_lane(found[0], lanes), bit
+        index, *bits = self._index(warp, lanes)
+        return per_lane(index, lanes), per_lane(bits[0], lanes) if bits else 0
 
     # --- global ---------------------------------------------------------------------------------
 

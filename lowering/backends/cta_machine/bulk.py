@@ -14,17 +14,17 @@ from ...errors import MachineError
 from ...isa.operand_map import LANES
 from ...program import Address, Instr, instr_text
 from .access import AddressOperand
-from .boxes import UNIT, Boxes, swizzled_units
+from .boxes import UNIT, swizzled_units
 from .expressions import Expressions, per_lane
 from .faults import Wrong
 from .lanes import Lanes, lanes_of
-from .plan import BARRIER_BYTES, Plan
+from .mbarrier import BarrierOperand, MBarrier
+from .plan import Plan
 from .shadow import Touch, touch
 
 if TYPE_CHECKING:
     from .clocks import Clocks
     from .cta import CTA
-    from .mbarrier import MBarrier
     from .shadow import Shadow
     from .warp import Warp
 
@@ -34,8 +34,7 @@ class Transfer:
     """A box on its way.
 
     Attributes:
-        cta: whose shared memory it is.
-        name: buffer in shared memory.
+        cta, shadow: whose shared memory it is, and the history of the buffer there.
         units: 16-byte units of the whole shared memory, in the order of the box.
         touched: the granules.
         memory: bytes of the elements in global memory, one row each.
@@ -198,48 +197,6 @@ class BulkBegin:
         per = UNIT // shared.granule
         granules = (inside[:, None] * per + np.arange(per)).reshape(1, -1)
         return units, touch(clocks, warp, np.array([lane]), granules, np.array([at]), False)
-
-
-class BarrierOperand:
-    """The operand that names an mbarrier."""
-
-    def __init__(self, plan: Plan, instr: Instr) -> None:
-        operands = zip(instr.instruction.operands, instr.arguments, strict=True)
-        operand, address = next((o, a) for o, a in operands if o.name == "bar")
-        if not isinstance(address, Address):
-            raise TypeError(f"{instr_text(instr)}: bar is an address")
-        self._instr = instr
-        self._address = AddressOperand(plan, instr, operand, address)
-
-    def of(
-        self, warp: Warp, lanes: Lanes, by_engine: bool = False, check: bool = True
-    ) -> list[tuple[MBarrier, Lanes]]:
-        """The barriers that the lanes name, each with its lanes.
-
-        Errors: MachineError for an address that is none of a barrier, and one that the lanes may not use.
-        """
-        index, _ = self._address.index(warp, lanes)
-        try:
-            self._address.check_alignment(index)
-            self._address.check_range(index)
-        except Wrong as wrong:
-            self._address.fail(warp, lanes, index, wrong)
-        shared = self._address.shared
-        if shared is None:
-            raise TypeError("a barrier does not lie in shared memory")
-        numbers = shared.first_barrier + index * self._address.buffer.unit_bytes // BARRIER_BYTES
-        found: list[tuple[MBarrier, Lanes]] = []
-        for number in dict.fromkeys(numbers.tolist()):
-            mine = lanes if (numbers == number).all() else lanes_of(_mask(lanes.index[numbers == number]))
-            barrier = warp.cta.barriers[number]
-            if check:
-                barrier.check(warp, mine, instr_text(self._instr), by_engine)
-            found.append((barrier, mine))
-        return found
-
-
-def _mask(index: Any) -> int:
-    return sum(1 << lane for lane in index.tolist())
 
 
 class Engine:

@@ -12,7 +12,7 @@ from ...program import Address, Instr, instr_text
 from .access import AddressOperand
 from .expressions import Expressions, per_lane
 from .faults import Wrong
-from .lanes import Lanes, lanes_of
+from .lanes import Lanes, lanes_at, lanes_of
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -118,12 +118,8 @@ class CopyBegin:
                 self._source.check_alignment(used, bit if isinstance(bit, int) else bit[mine])
                 memory.check(used, -(-size // unit), False, warp.cta.number)
             except Wrong as wrong:
-                self._source.fail(warp, lanes_of(_mask(lanes.index[mine])), used, wrong)
+                self._source.fail(warp, lanes_at(lanes.index[mine]), used, wrong)
         return index
 
     def _fail(self, warp: Warp, lanes: Lanes, which: int, problem: str) -> None:
         warp.fault(instr_text(self._instr), int(lanes.index[which]), problem)
-
-
-def _mask(index: Any) -> int:
-    return sum(1 << lane for lane in index.tolist())

@@ -70,7 +70,9 @@ class CTA:
         self.memory, self.numerics = launch.memory, launch.numerics
         self.clocks = Clocks(plan.warps, plan.barriers)
         self.shared = CTAShared(plan, self.clocks, self.describe)
-        self.barriers = [MBarrier(x, self.clocks.barrier(i), self.clocks) for i, x in enumerate(_names(plan))]
+        self.barriers: list[MBarrier] = [
+            MBarrier(x, self.clocks.barrier(i), self.clocks) for i, x in enumerate(_names(plan))
+        ]
         self.meetings = Meetings(self, self.clocks.threads)
         self.engine = Engine(schedule.lands_early)
         self._events: list[tuple[Instr, int]] = []

@@ -5,10 +5,13 @@ A value is a Python int where all lanes have the same, which is cheap, and an in
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilelayout.expr import Expr, Index, Var, variables
+import numpy as np
+
+from tilelayout.expr import Expr, Index, variables
 
 from ...control import Condition, comparisons
 from ...errors import MachineError
@@ -84,14 +87,22 @@ def check_bounds(
 
 def per_lane(value: Any, lanes: Lanes) -> Any:
     """A value as an integer array of the lanes alone, ``[lanes.count]``."""
-    import numpy as np
-
     if type(value) is int:
         return np.full(lanes.count, value, np.int64)
     return value[lanes.rows]
 
 
-class Test:
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class Truth:
     """A condition."""
 
     def __init__(self, condition: Condition, where: Where) -> None:
@@ -128,15 +139,3 @@ class Test:
                 f"{outside}; a loop turns together for all active lanes ({warp.cta.name})"
             )
         return mask != 0
-
-
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-__all__ = ["Expressions", "Test", "Var", "Where", "check_bounds", "per_lane"]

@@ -58,6 +58,45 @@ def run_grid(
     written: Mapping[str, Any] | None = None,
     guarded: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
+    """Execute a kernel on a grid of CTAs; returns what the buffers in global memory hold afterwards.
+
+    Args:
+        program: a kernel over buffers; straight or with the statements of `control`.
+        grid: CTAs along x, y and z.
+        memory: by name of the buffer, a flat array of the element's numpy type; of bytes where elements share them or
+            sit in a byte each, as `program.Buffer` says.  The arrays are not changed.
+        parameters: by name, the numbers that the launch gives.
+        numerics: the model by which products are added up, see `isa.numerics`.
+        schedule: the order of warps, and when asynchronous data lands: one of `ROUND_ROBIN`, `GREEDY` and
+            `GREEDY_BACKWARDS`, or any other integer as the seed of a random one.  What is right is so under each.
+        written: by name, which elements hold a value (default: all).  To read another is an error until it is written.
+        guarded: by name, elements that may be neither read nor written.
+
+    Errors: LayoutError for arguments that the program does not have or that do not fit.  MachineError, naming
+    instruction, warp, lane and CTA, for what no hardware defines: a register or an element that holds nothing and is
+    used, an address outside its buffer or not aligned, a race, data that is used before it was waited for, memory that
+    is released while it is read, lanes that diverge before an instruction of the whole warp, a deadlock, a promise of
+    bounds that is broken.
+
+    >>> from lowering.control import CTA
+    >>> from lowering.isa import LOAD_WORD, STORE_WORD
+    >>> from lowering.program import Address, Buffer, Instr, Program, Registers, Slot
+    >>> from lowering.registers import LANE
+    >>> x, y = (Buffer(name, name, "int32", (0,), 0, "global", 4) for name in "xy")
+    >>> held = Registers("r", "R", "int32", 1, "b32")
+    >>> there, back = Address(x, (32 * CTA + LANE,)), Address(y, (32 * CTA + 31 - LANE,))
+    >>> body = (
+    ...     Instr(LOAD_WORD["b32"], ((Slot(held, 0),), there)),
+    ...     Instr(STORE_WORD["b32"], (back, (Slot(held, 0),))),
+    ... )
+    >>> program = Program("reverse", 1, (), (), body, (x, y), (held,))
+    >>> given = {"x": np.arange(64, dtype=np.int32), "y": np.zeros(64, np.int32)}
+    >>> run_grid(program, (2, 1, 1), given)["y"][30:34].tolist()
+    [1, 0, 63, 62]
+    >>> run_grid(program, (3, 1, 1), given)
+    Traceback (most recent call last):
+    lowering.errors.MachineError: ld.global.b32 r[0], [x(32*cta + lane)];: touches elements 64 to 64 of x...
+    """
     code = code_of(program)
     check_numerics(numerics)
     _check_grid(grid)

@@ -117,7 +117,7 @@ class Functions:
         if self._tables is None:
             raise TypeError("instructions that were not closed")
         reads, writes = self._tables
-        words = warp.words if lanes.all else warp.words[lanes.index]
+        words: Any = warp.words if lanes.all else warp.words[lanes.index]
         values: dict[str, Any] = {"lanes": (self.count, lanes.count), "numerics": warp.cta.numerics}
         for name, table in reads:  # [instructions, words of each]
             values[name] = np.ascontiguousarray(words.take(table, axis=1).transpose(1, 0, 2))

@@ -45,3 +45,8 @@ def lanes_of(mask: int) -> Lanes:
 def mask_of(flags: Any) -> int:
     """The mask of an array of 32 booleans."""
     return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+
+
+def lanes_at(index: Any) -> Lanes:
+    """The lanes of those numbers."""
+    return lanes_of(sum(1 << lane for lane in index.tolist()))

@@ -10,7 +10,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...isa.operand_map import LANES
-from .lanes import Lanes
+from ...program import Address, Instr, instr_text
+from .access import AddressOperand
+from .faults import Wrong
+from .lanes import Lanes, lanes_at
+from .plan import BARRIER_BYTES, Plan
 from .waits import Wait
 
 if TYPE_CHECKING:
@@ -139,6 +143,45 @@ class MBarrier:
 
     def _why(self, parity: int) -> str:
         return (
-            f"phase {self.phase} of {self.name} (parity {parity}), which lacks {self._missing} of {self._count} arrivals "
-            f"and {self._bytes} bytes"
+            f"phase {self.phase} of {self.name} (parity {parity}), which lacks {self._missing} of {self._count} "
+            f"arrivals and {self._bytes} bytes"
         )
+
+
+class BarrierOperand:
+    """The operand that names an mbarrier."""
+
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        operands = zip(instr.instruction.operands, instr.arguments, strict=True)
+        operand, address = next((o, a) for o, a in operands if o.name == "bar")
+        if not isinstance(address, Address):
+            raise TypeError(f"{instr_text(instr)}: bar is an address")
+        self._instr = instr
+        self._address = AddressOperand(plan, instr, operand, address)
+
+    def of(
+        self, warp: Warp, lanes: Lanes, by_engine: bool = False, check: bool = True
+    ) -> list[tuple[MBarrier, Lanes]]:
+        """The barriers that the lanes name, each with its lanes.
+
+        Errors: MachineError for an address that is none of a barrier, and one that the lanes may not use.
+        """
+        index, _ = self._address.index(warp, lanes)
+        try:
+            self._address.check_alignment(index)
+            self._address.check_range(index)
+        except Wrong as wrong:
+            self._address.fail(warp, lanes, index, wrong)
+        shared = self._address.shared
+        if shared is None:
+            raise TypeError("a barrier does not lie in shared memory")
+        numbers = shared.first_barrier + index * self._address.buffer.unit_bytes // BARRIER_BYTES
+        found: list[tuple[MBarrier, Lanes]] = []
+        each: list[int] = numbers.tolist()
+        for number in dict.fromkeys(each):
+            mine = lanes if (numbers == number).all() else lanes_at(lanes.index[numbers == number])
+            barrier = warp.cta.barriers[number]
+            if check:
+                barrier.check(warp, mine, instr_text(self._instr), by_engine)
+            found.append((barrier, mine))
+        return found

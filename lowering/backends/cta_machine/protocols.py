@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...isa import protocols as names
 from ...program import Instr, instr_text
-from .bulk import BarrierOperand, BulkBegin
+from .bulk import BulkBegin
 from .cp_async import CopyBegin
 from .expressions import Expressions, per_lane
 from .instructions import RegisterUse, check_held, check_together
 from .lanes import Lanes, lanes_of
+from .mbarrier import BarrierOperand
 from .plan import Plan
 from .waits import Wait
 
@@ -86,6 +87,8 @@ class Waiting(Protocol):
 
 
 class CTABarrier(Waiting):
+    """All warps meet; what they had loaded from shared memory has arrived."""
+
     def begin(self, warp: Warp, lanes: Lanes) -> Wait:
         check_together(warp, lanes, self.instr)
         warp.use_all()
@@ -93,6 +96,8 @@ class CTABarrier(Waiting):
 
 
 class NamedBarrier(Waiting):
+    """The same of some warps."""
+
     def begin(self, warp: Warp, lanes: Lanes) -> Wait:
         check_together(warp, lanes, self.instr)
         warp.use_all()
@@ -113,6 +118,8 @@ class WarpBarrier(Protocol):
 
 
 class BarrierInit(Protocol):
+    """Each active lane initializes one."""
+
     def __init__(self, plan: Plan, instr: Instr) -> None:
         super().__init__(plan, instr)
         self._barrier = BarrierOperand(plan, instr)
@@ -125,6 +132,8 @@ class BarrierInit(Protocol):
 
 
 class BarrierFence(Protocol):
+    """The copy engine knows those that the warp has initialized."""
+
     def act(self, warp: Warp, lanes: Lanes) -> None:
         for barrier in warp.cta.barriers:
             barrier.fence(warp.number)
@@ -154,6 +163,8 @@ class Arrive(Protocol):
 
 
 class Expect(Protocol):
+    """Each active lane expects bytes, then arrives."""
+
     orders = True
 
     def __init__(self, plan: Plan, instr: Instr) -> None:
@@ -169,6 +180,8 @@ class Expect(Protocol):
 
 
 class BarrierWait(Waiting):
+    """The warp waits for the phases of all barriers that its active lanes name."""
+
     def __init__(self, plan: Plan, instr: Instr) -> None:
         super().__init__(plan, instr)
         self._barrier = BarrierOperand(plan, instr)
@@ -191,6 +204,8 @@ class BarrierWait(Waiting):
 
 
 class Copy(Protocol):
+    """Each active lane begins an asynchronous copy."""
+
     def __init__(self, plan: Plan, instr: Instr) -> None:
         super().__init__(plan, instr)
         self._copy = CopyBegin(plan, instr)
@@ -200,17 +215,23 @@ class Copy(Protocol):
 
 
 class CopyCommit(Protocol):
+    """What each active lane has begun is a group."""
+
     def act(self, warp: Warp, lanes: Lanes) -> None:
         warp.copies.commit(lanes)
 
 
 class CopyWait(Protocol):
+    """Groups of the active lanes land."""
+
     def act(self, warp: Warp, lanes: Lanes) -> None:
         for copy, mask in warp.copies.wait(self.value("pending", warp, lanes), lanes):
             copy.land(warp, mask)
 
 
 class Bulk(Protocol):
+    """Each active lane begins a load or a store of a box."""
+
     def __init__(self, plan: Plan, instr: Instr) -> None:
         super().__init__(plan, instr)
         self._begin = BulkBegin(plan, instr)
@@ -220,18 +241,24 @@ class Bulk(Protocol):
 
 
 class BulkCommit(Protocol):
+    """What each active lane has begun to store is a group."""
+
     def act(self, warp: Warp, lanes: Lanes) -> None:
         warp.reads.commit(lanes)
         warp.stores.commit(lanes)
 
 
 class BulkWaitRead(Protocol):
+    """Groups of the active lanes have been read."""
+
     def act(self, warp: Warp, lanes: Lanes) -> None:
         for store, _ in warp.reads.wait(self.value("pending", warp, lanes), lanes):
             store.end_read()
 
 
 class BulkWait(Protocol):
+    """Groups of the active lanes have been written."""
+
     def act(self, warp: Warp, lanes: Lanes) -> None:
         pending = self.value("pending", warp, lanes)
         for store, _ in warp.reads.wait(pending, lanes):
@@ -241,6 +268,8 @@ class BulkWait(Protocol):
 
 
 class ProxyFence(Protocol):
+    """The copy engine sees what the active lanes wrote."""
+
     def act(self, warp: Warp, lanes: Lanes) -> None:
         warp.cta.clocks.fence(warp.number, lanes)
 

@@ -9,12 +9,10 @@ import numpy as np
 
 from ...control import If, Set, While
 from ...errors import MachineError
-from ...isa.operand_map import LANES
 from ...program import Comment, Instr, Statement, instr_text
-from ...storage import Slot
-from .expressions import Expressions, Test, check_bounds
+from .expressions import Expressions, Truth, check_bounds
 from .instructions import Functions, General, RegisterUse
-from .lanes import EVERY, Lanes, lanes_of
+from .lanes import Lanes, lanes_of
 from .plan import Plan
 from .protocols import PROTOCOLS, Protocol, Waiting
 from .waits import Wait
@@ -57,13 +55,14 @@ class Straight:
         close(None)
 
     def run(self, warp: Warp, lanes: Lanes) -> Steps:
+        """All of them; then others may go on."""
         for item in self._items:
             item.run(warp, lanes)
         yield None
 
 
 def _only_registers(instr: Instr) -> bool:
-    return all(isinstance(a, tuple) and all(isinstance(s, Slot) for s in a) for a in instr.arguments)
+    return all(isinstance(a, tuple) for a in instr.arguments)
 
 
 def _protocol(plan: Plan, instr: Instr) -> Protocol:
@@ -80,6 +79,7 @@ class Await:
         self._item = item
 
     def run(self, warp: Warp, lanes: Lanes) -> Steps:
+        """Begin, yield until it is done, end."""
         wait = self._item.begin(warp, lanes)
         reported = Wait(wait.done, lambda: f"{self._item.where()}: {wait.why()}")
         while not wait.done():
@@ -100,6 +100,7 @@ class Assign:
         return self._text
 
     def run(self, warp: Warp, lanes: Lanes) -> None:
+        """Assign for those lanes; the others keep what they hold."""
         name, held = self._variable.name, warp.held.get(self._variable.name, 0)
         found: Any = self._value(warp, lanes)[0]
         check_bounds(
@@ -110,7 +111,7 @@ class Assign:
         if held & ~lanes.mask:  # other lanes keep what they have
             found = np.where(lanes.flags, found, warp.values[name])
         elif type(found) is not int and not lanes.all:
-            found = np.where(lanes.flags, found, found[lanes.index[0]])  # a value that is in bounds
+            found = filled(found, lanes)
         warp.values[name] = found
         warp.held[name] = held | lanes.mask
 
@@ -121,14 +122,21 @@ class Assign:
         )
 
 
+def filled(value: Any, lanes: Lanes) -> Any:
+    """An array of 32 in whose other lanes stands what one of the lanes has: it is in bounds."""
+    array = np.asarray(value)
+    return np.where(lanes.flags, array, array[lanes.index[0]])
+
+
 class Branch:
     """``If``: its two sides one after the other, where lanes divide."""
 
     def __init__(self, plan: Plan, statement: If) -> None:
-        self._test = Test(statement.condition, lambda: f"if {statement.condition}")
+        self._test = Truth(statement.condition, lambda: f"if {statement.condition}")
         self._body, self._orelse = sequence(plan, statement.body), sequence(plan, statement.orelse)
 
     def run(self, warp: Warp, lanes: Lanes) -> Steps:
+        """The sides that have lanes."""
         mask = self._test(warp, lanes)
         if mask:
             yield from run_all(self._body, warp, lanes_of(mask))
@@ -140,10 +148,11 @@ class Loop:
     """``While``."""
 
     def __init__(self, plan: Plan, statement: While) -> None:
-        self._test = Test(statement.condition, lambda: f"while {statement.condition}")
+        self._test = Truth(statement.condition, lambda: f"while {statement.condition}")
         self._body = sequence(plan, statement.body)
 
     def run(self, warp: Warp, lanes: Lanes) -> Steps:
+        """Turn after turn."""
         while self._test.together(warp, lanes):
             yield from run_all(self._body, warp, lanes)
             yield None
@@ -195,6 +204,3 @@ def sequence(plan: Plan, body: tuple[Statement, ...]) -> list[Compiled]:
 def _waits(instr: Instr) -> bool:
     found = PROTOCOLS.get(instr.instruction.protocol)
     return isinstance(found, type) and issubclass(found, Waiting)
-
-
-__all__ = ["AT_ONCE", "EVERY", "LANES", "Compiled", "Steps", "run_all", "sequence"]

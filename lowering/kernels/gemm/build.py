@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...control import Parameter
-from ...program import Buffer, Program
+from ...program import Program
 from ...target import Target
-from . import by_threads, by_tma
+from . import by_copies, by_threads, by_tma
 from .config import Config
 from .globals import batch_stride, global_buffer, leading
 from .problem import Problem
@@ -23,13 +23,14 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     """The kernel's program."""
     stages = build_stages(problem, config, target)
     store = (bulk_store if config.slots else direct_store)(problem, config, stages, target)
-    barriers: tuple[Buffer, ...] = ()
+    scratch, barriers = store.scratch, by_tma.barriers(config.stages)
     if config.feed == "tma":
         statements = by_tma.body(problem, config, stages, ZERO.variable, store, target)
-        scratch, barriers = store.scratch, by_tma.barriers(config.stages)
+    elif config.feed == "cp_async":
+        statements = by_copies.body(problem, config, stages, ZERO.variable, store, target)
     else:
         statements, more = by_threads.body(problem, config, stages, store, target)
-        scratch = (*store.scratch, *more)
+        scratch, barriers = (*scratch, *more), ()
     matrices = problem.matrices
     buffers = [global_buffer(m) for m in matrices]
     buffers += [b for b in (*store.buffers, *stages.buffers.values()) if b not in buffers]

@@ -28,20 +28,7 @@ from ...variants.copy_bulk_tensor import bulk_bytes
 from .config import PRODUCERS, Config
 from .globals import window
 from .problem import Problem
-from .schedule import (
-    BATCH,
-    COLUMN_TILE,
-    DEPTH_TILE,
-    K_TILES,
-    LIMIT,
-    MORE,
-    PART,
-    ROW_TILE,
-    first_tile,
-    next_tile,
-    origin,
-    place_tile,
-)
+from .schedule import HERE, K_TILES, LIMIT
 from .stages import Stages
 from .store import Store, tensor_maps
 from .turn import arrive_behind, loads_of, stage_turn
@@ -70,9 +57,9 @@ def consumer_registers(config: Config) -> int:
 
 def copies(problem: Problem, config: Config, stages: Stages, target: Target) -> list[Lowered]:
     """The lowered copies of A's and B's tile to stage `STAGE`."""
-    row, column, depth = origin(config)
+    row, column, depth = HERE.origin(config)
     full, _ = barriers(config.stages)
-    batch = BATCH if problem.batched else None
+    batch = HERE.batch if problem.batched else None
     places = {"A": (row, depth), "B": (depth, column)}
     return [
         lower(
@@ -102,28 +89,29 @@ def feed(problem: Problem, config: Config, stages: Stages, target: Target) -> li
         Set(STAGE, STAGE + 1),
         If(Compare(STAGE, "==", config.stages), (Set(STAGE, 0), Set(PARITY, 1 - PARITY))),
     ]
-    start: Index = PART * K_TILES.variable if config.splits > 1 else 0
     one_tile: list[Statement] = [
-        *place_tile(config, problem.batched),
-        Set(DEPTH_TILE, start),
+        *HERE.find(config, problem.batched),
+        HERE.first_depth(config),
         Set(LEFT, K_TILES.variable),
         While(
             Compare(LEFT, "!=", 0),
-            (*copy_stage, *advance, Set(DEPTH_TILE, DEPTH_TILE + 1), Set(LEFT, LEFT - 1)),
+            (*copy_stage, *advance, Set(HERE.depth, HERE.depth + 1), Set(LEFT, LEFT - 1)),
         ),
-        *next_tile(),
+        *HERE.next(),
     ]
     return [
-        *[Set(v, 0) for v in (STAGE, ROW_TILE, COLUMN_TILE, *((BATCH,) if problem.batched else ()))],
+        *[Set(v, 0) for v in (STAGE, HERE.row, HERE.column, *([HERE.batch] if problem.batched else []))],
         Set(PARITY, 1),
-        *first_tile(),
-        While(MORE, tuple(one_tile), hoist=False),
-        Set(DEPTH_TILE, 0),
+        *HERE.first(),
+        While(HERE.more, tuple(one_tile), hoist=False),
+        Set(HERE.depth, 0),
         *copy_stage,
     ]
 
 
-def multiply(problem: Problem, config: Config, stages: Stages, zero: Index, store: Store) -> list[Statement]:
+def multiply(
+    problem: Problem, config: Config, stages: Stages, zero: Index, store: Store, target: Target
+) -> list[Statement]:
     """What the multiplying warps do."""
     full, empty = barriers(config.stages)
     turn: list[Statement] = []
@@ -136,7 +124,7 @@ def multiply(problem: Problem, config: Config, stages: Stages, zero: Index, stor
             stage,
             following,
             [Instr(MBARRIER_WAIT, (Address(full, (following,)), parity))],
-            arrive_behind(Address(empty, (stage,)), zero),
+            arrive_behind(Address(empty, (stage,)), zero, target),
         )
     cleared = [Instr(ZERO[stages.sums.kind], ((Slot(stages.sums, i),),)) for i in range(stages.sums.count)]  # type: ignore[index]
     loop = While(
@@ -159,16 +147,16 @@ def multiply(problem: Problem, config: Config, stages: Stages, zero: Index, stor
         Set(PARITY, 0),
         Instr(MBARRIER_WAIT, (Address(full, (0,)), 0)),
         *loads_of(stages, 0, 0, 0),
-        *first_tile(),
+        *HERE.first(),
         While(
-            MORE,
+            HERE.more,
             (
                 *cleared,
                 Set(LEFT, K_TILES.variable),
                 loop,
-                *place_tile(config, problem.batched),
+                *HERE.find(config, problem.batched),
                 *store.statements,
-                *next_tile(),
+                *HERE.next(),
             ),
             hoist=False,
         ),
@@ -202,7 +190,7 @@ def body(
             ),
             (
                 *([Instr(more, ())] if moves else []),
-                *multiply(problem, config, stages, zero, store),
+                *multiply(problem, config, stages, zero, store, target),
             ),
         ),
     ]

@@ -5,6 +5,8 @@ Of `group` rows of tiles all columns come before the next rows; within them, til
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tilelayout.expr import Index, Var
 
 from ...control import CTA, CTAS, Compare, If, Parameter, Set
@@ -23,58 +25,102 @@ ROWS = Parameter("row_tiles", "s32", 1, LIMIT)
 COLUMNS = Parameter("column_tiles", "s32", 1, LIMIT)
 BATCHES = Parameter("batches", "s32", 1, LIMIT)
 
-TILE = Var("tile", 0, 2 * LIMIT)
-ROW_TILE, COLUMN_TILE, DEPTH_TILE = (
-    Var(name, 0, LIMIT) for name in ("row_tile", "column_tile", "depth_tile")
-)
-"""Which tile of rows, of columns, and along K."""
-BATCH, PART = Var("batch", 0, LIMIT), Var("part", 0, LIMIT)
+MOST_TILES = LIMIT >> 4
+"""Tiles in one dimension, of at least 16 elements each."""
 
 
-def origin(config: Config) -> tuple[Index, Index, Index]:
-    """The first row, column and depth of the tile, in elements."""
-    tiles = (ROW_TILE, COLUMN_TILE, DEPTH_TILE)
-    row, column, depth = (Var(v.name, 0, LIMIT // n) * n for v, n in zip(tiles, config.tile, strict=True))
-    return row, column, depth
+@dataclass(frozen=True)
+class Place:
+    """Variables that say which tile; a kernel whose copies run ahead has two of them.
+
+    Attributes:
+        prefix: of their names.
+    """
+
+    prefix: str = ""
+
+    def _var(self, name: str, hi: int, lo: int = 0) -> Var:
+        return Var(f"{self.prefix}{name}", lo, hi)
+
+    @property
+    def tile(self) -> Var:
+        """Number of the tile."""
+        return self._var("tile", 2 * LIMIT)
+
+    @property
+    def row(self) -> Var:
+        """Which tile of rows."""
+        return self._var("row_tile", MOST_TILES)
+
+    @property
+    def column(self) -> Var:
+        """Which tile of columns."""
+        return self._var("column_tile", MOST_TILES)
+
+    @property
+    def depth(self) -> Var:
+        """Which stage along K."""
+        return self._var("depth_tile", MOST_TILES)
+
+    @property
+    def batch(self) -> Var:
+        return self._var("batch", LIMIT)
+
+    @property
+    def part(self) -> Var:
+        """Which part of K."""
+        return self._var("part", LIMIT)
+
+    @property
+    def more(self) -> Compare:
+        """Whether there is such a tile."""
+        return Compare(self.tile, "<", TILES.variable)
+
+    def origin(self, config: Config) -> tuple[Index, Index, Index]:
+        """The first row, column and depth of the tile, in elements."""
+        tiles = (self.row, self.column, self.depth)
+        row, column, depth = (Var(v.name, 0, LIMIT // n) * n for v, n in zip(tiles, config.tile, strict=True))
+        return row, column, depth
+
+    def first(self) -> list[Statement]:
+        """The CTA's first tile."""
+        return [Set(self.tile, CTA)]
+
+    def next(self) -> list[Statement]:
+        """The CTA's next tile."""
+        return [Set(self.tile, self.tile + CTAS)]
+
+    def find(self, config: Config, batched: bool) -> list[Statement]:
+        """Set where the tile is: `row`, `column`, and with several batches or parts of K those."""
+        rows, columns = ROWS.variable, COLUMNS.variable
+        within: Index = self.tile
+        out: list[Statement] = []
+        if batched or config.splits > 1:
+            number = self._var("number", LIMIT)
+            out.append(Set(number, self.tile % PER_BATCH.variable))
+            rest: Index = self.tile // PER_BATCH.variable
+            if config.splits > 1:
+                out.append(Set(self.part, rest % config.splits))
+                rest = rest // config.splits
+            if batched:
+                out.append(Set(self.batch, rest))
+            within = number
+        first, inner = self._var("first_row", LIMIT), self._var("in_group", LIMIT)
+        height = self._var("group_rows", LIMIT, 1)
+        return [
+            *out,
+            Set(first, within // (config.group * columns) * config.group),
+            Set(inner, within % (config.group * columns)),
+            Set(height, config.group),
+            If(Compare(rows - first, "<", config.group), (Set(height, rows - first),)),
+            Set(self.row, first + inner % height),
+            Set(self.column, inner // height),
+        ]
+
+    def first_depth(self, config: Config) -> Set:
+        """`depth` at the beginning of the tile's part of K."""
+        return Set(self.depth, self.part * K_TILES.variable if config.splits > 1 else 0)
 
 
-def first_tile() -> list[Statement]:
-    """The CTA's first tile."""
-    return [Set(TILE, CTA)]
-
-
-def next_tile() -> list[Statement]:
-    """The CTA's next tile."""
-    return [Set(TILE, TILE + CTAS)]
-
-
-MORE: Compare = Compare(TILE, "<", TILES.variable)
-"""Whether the tile is one."""
-
-
-def place_tile(config: Config, batched: bool) -> list[Statement]:
-    """Set where the tile is: `ROW_TILE`, `COLUMN_TILE`, and with several batches or parts of K those."""
-    rows, columns = ROWS.variable, COLUMNS.variable
-    within: Index = TILE
-    out: list[Statement] = []
-    if batched or config.splits > 1:
-        number = Var("number", 0, LIMIT)
-        out.append(Set(number, TILE % PER_BATCH.variable))
-        rest: Index = TILE // PER_BATCH.variable
-        if config.splits > 1:
-            out.append(Set(PART, rest % config.splits))
-            rest = rest // config.splits
-        if batched:
-            out.append(Set(BATCH, rest))
-        within = number
-    first, high, inner = (Var(name, 0, LIMIT) for name in ("first_row", "group_rows", "in_group"))
-    height = Var("group_rows", 1, LIMIT)
-    out += [
-        Set(first, within // (config.group * columns) * config.group),
-        Set(inner, within % (config.group * columns)),
-        Set(high, config.group),
-        If(Compare(rows - first, "<", config.group), (Set(high, rows - first),)),
-        Set(ROW_TILE, first + inner % height),
-        Set(COLUMN_TILE, inner // height),
-    ]
-    return out
+HERE = Place()
+"""The tile that is multiplied and stored."""

@@ -20,7 +20,7 @@ from ..epilogue import Finish, epilogue
 from .config import Config
 from .globals import window
 from .problem import Problem
-from .schedule import BATCH, origin
+from .schedule import HERE
 from .stages import Stages
 from .store import Store
 from .store_direct import kernels_own, operands
@@ -119,10 +119,10 @@ class _Rows:
 
     def _sent(self, row: int, shift: int) -> list[Statement]:
         rows, columns = self.config.warps
-        begin, across, _ = origin(self.config)
+        begin, across, _ = HERE.origin(self.config)
         y: Index = begin + WARP // columns * (self.config.tile[0] // rows) + row * self.stages.record.m
         x: Index = across + WARP % columns * self.slot.shape[1]
-        batch = BATCH if self.problem.batched else None
+        batch = HERE.batch if self.problem.batched else None
         there = window(self.problem.D, (y, x), self.slot.shape, batch)
         send = lower(
             copy(there, self.slot.full), target=self.target, scope="warp", dispatch="copy.bulk_tensor"

@@ -15,16 +15,16 @@ from ..epilogue import Tail, direct_epilogue
 from .config import Config
 from .globals import bias_window, global_buffer, window
 from .problem import Problem
-from .schedule import BATCH, origin
+from .schedule import HERE
 from .stages import Stages
 from .store import Store
 
 
 def operands(problem: Problem, config: Config) -> tuple[Window | None, Window | None]:
     """C and the bias that go with the tile; None for what there is not."""
-    row, column, _ = origin(config)
+    row, column, _ = HERE.origin(config)
     m, n, _ = config.tile
-    batch = BATCH if problem.batched else None
+    batch = HERE.batch if problem.batched else None
     c = None if problem.C is None else window(problem.C, (row, column), (m, n), batch)
     along: tuple[Index, int] = (column, n) if problem.bias == "row" else (row, m)
     return c, bias_window(problem, *along)
@@ -41,10 +41,10 @@ def kernels_own(
 
 def direct_store(problem: Problem, config: Config, stages: Stages, target: Target) -> Store:
     """Sums of a tile to D, whatever its type and alignment."""
-    row, column, _ = origin(config)
+    row, column, _ = HERE.origin(config)
     m, n, _ = config.tile
     layout = partition(stages.record, m, n, stages.record.k, warps=config.warps).D
-    there = window(problem.D, (row, column), (m, n), BATCH if problem.batched else None)
+    there = window(problem.D, (row, column), (m, n), HERE.batch if problem.batched else None)
     c, bias = operands(problem, config)
     tail = direct_epilogue(problem.epilogue, stages.sums, layout, there, target=target, C=c, bias=bias)
     statements, beside = kernels_own(problem, tail, tail.statements)

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from tilelayout.expr import Index
 
 from ...isa.mbarrier import mbarrier_arrive_behind
+from ...isa.record import Kind
 from ...program import Address, Instr, Slot, Statement
+from ...target import Target
 from .stages import Stages
 
 LEAD = 0
@@ -33,6 +35,7 @@ def stage_turn(
     wait: Sequence[Statement],
     release: Callable[[tuple[Slot, ...]], Sequence[Statement]] | None = None,
     beside: Sequence[Statement] = (),
+    begin: int = 0,
 ) -> list[Statement]:
     """All steps of one stage; afterwards the first fragments of the following stage are loaded.
 
@@ -42,10 +45,11 @@ def stage_turn(
         wait: what must be over before the next stage may be read.
         release: what gives this stage back, given registers that hold results of all that was read from it; None for
             nothing.
-        beside: statements that are spread over all steps but the last, where there are several.
+        beside: statements that are spread over the steps from `begin` on, but for the last.
+        begin: the first of those steps.
     """
     out: list[Statement] = []
-    shares = _shares(list(beside), max(1, stages.steps - 1))
+    shares = _shares(list(beside), max(1, stages.steps - 1 - begin))
     for step in range(stages.steps):
         using, into, last = step % 2, 1 - step % 2, step + 1 == stages.steps
         loads = loads_of(stages, 0, into, following) if last else loads_of(stages, step + 1, into, stage)
@@ -58,9 +62,8 @@ def stage_turn(
                 products[at + 1 : at + 1] = list(release(tied))
             first = min(LEAD, len(products) // 2)
             lead, products = [*products[:first], *wait], products[first:]
-        if shares and (not last or stages.steps == 1):
+        if shares and step >= begin and not last:
             products = spread(products, shares.pop(0))
-            lead, products = ([*products, *lead], []) if last else (lead, products)
         out += [*lead, *woven(products, loads)]
     return out
 
@@ -133,11 +136,14 @@ def behind(stages: Stages, order: Sequence[tuple[int, int]], using: int) -> tupl
     return at, tuple(tied)
 
 
-def arrive_behind(barrier: Address, zero: Index) -> Callable[[tuple[Slot, ...]], list[Statement]]:
+def arrive_behind(
+    barrier: Address, zero: Index, target: Target
+) -> Callable[[tuple[Slot, ...]], list[Statement]]:
     """A release by an arrival at a barrier that waits for the registers."""
 
     def release(tied: tuple[Slot, ...]) -> list[Statement]:
-        record = mbarrier_arrive_behind(len(tied))
+        kind: Kind = tied[0].registers.kind  # type: ignore[assignment]
+        record = mbarrier_arrive_behind(len(tied), target.sm >= 90, kind)
         return [Instr(record, (barrier, zero, *[(s,) for s in tied]))]
 
     return release
