@@ -254,7 +254,13 @@ class Lowered(Displayed):
 
     @cached_property
     def device_function(self) -> Any:
-        """For numba.cuda: ``d = f(a, b, c)`` on Fragment values, with load, store and element helpers beside it."""
+        """For numba.cuda: ``d = f(a, b, c)`` on Fragment values, with load, store and element helpers beside it.
+
+        Of a copy: ``fragment = f(array)``, ``f(array, fragment)`` or ``f(array, array)``, see
+        `backends.numba_cuda.MemoryFunction`.
+        """
         from .backends import numba_cuda
 
+        if self.program.buffers:
+            return numba_cuda.memory_function(self.program, dict(self.call.operands()))
         return numba_cuda.device_function(self.program, self.call.tiles)

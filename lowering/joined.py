@@ -146,6 +146,22 @@ class LoweredSequence(compose.Sequence):
 
         return assemble(self.ptx, self.target)
 
+    @cached_property
+    def device_function(self) -> Any:
+        """For numba.cuda: all of it as one function inside a kernel of one's own, see `backends.numba_cuda.MemoryFunction`.
+
+        Tiles in memory are arrays, in order of first mention.  Tiles in registers that are read before they are written
+        are fragments, behind or between them in that order; those that are written last and not read again are
+        returned.
+        """
+        from .backends import numba_cuda
+
+        regions: dict[str, Any] = {}
+        for call in self.calls:
+            for _, region in call.call.operands():
+                regions.setdefault(region.tile.name, region)
+        return numba_cuda.memory_function(compose.as_function(self.program), regions)
+
     # --- running --------------------------------------------------------------------------------
 
     def run(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tilelayout import LayoutError, TileLayout
-from tilelayout.expr import Expr, Index, bounds
+from tilelayout.expr import Expr, Index, Var, bounds
 from tilelayout.parts import as_extent, as_integer, product
 
 from .dtypes import DType, dtype
@@ -22,6 +22,8 @@ Dimension = tuple[tuple[Index, Index], ...]
 
 MAX_DISTANCE = (1 << 58) - 1
 """Elements that any place of a tensor is away from its first, at most: 64 bits hold it in bytes."""
+_MOST = (1 << 31) - 1025
+"""Extents of a matrix, and what is between its rows, such that coordinates fit 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,34 @@ class Window:
         )
         base = layout.offset.get("m", 0)  # type: ignore[call-overload]
         return cls(name, type_name, dims, extents, tuple(origin), tuple(box), alignment, base)  # type: ignore[arg-type]
+
+    @classmethod
+    def matrix(
+        cls,
+        name: str,
+        type_name: Any,
+        box: Sequence[int],
+        order: Literal["row", "column"] = "row",
+        alignment: int = 16,
+    ) -> Window:
+        """Box number (i, j) of a matrix of any extents that is cut into boxes, the last of each row and column at its rim.
+
+        Variables: ``{name}_rows``, ``{name}_columns`` and ``{name}_leading``, the elements between neighbors along the
+        dimension that is not contiguous; ``{name}_i`` and ``{name}_j``.
+
+        Errors: LayoutError for an order that is neither "row" nor "column", and as of `Window`.
+
+        >>> print(Window.matrix("A", "float16", (128, 64)))
+        A[128*A_i:128*A_i + 128, 64*A_j:64*A_j + 64]
+        """
+        if order not in ("row", "column") or len(box) != 2:
+            raise LayoutError(f"Window {name}", f"order {order!r}, box {tuple(box)}", "'row' or 'column', and two extents")
+        rows, columns = (Var(f"{name}_{x}", 1, _MOST) for x in ("rows", "columns"))
+        leading: Index = Var(f"{name}_leading", 1, _MOST)
+        strides: tuple[Index, Index] = (leading, 1) if order == "row" else (1, leading)
+        dims = tuple([((n, s),) for n, s in zip((rows, columns), strides, strict=True)])
+        origin = tuple([Var(f"{name}_{x}", 0, _MOST // n) * n for x, n in zip("ij", box, strict=True)])
+        return cls(name, type_name, dims, (rows, columns), origin, tuple(box), alignment)
 
     # --- what a copy asks of a tile -------------------------------------------------------------
 

@@ -77,8 +77,14 @@ def assemble(ptx: str, target: Target, allow_spills: bool = False) -> Cubin:
     """
     begin = perf_counter()
     data, log = _machine_code(ptx, target)
-    seconds = perf_counter() - begin
-    kernels = _kernels(data, ptx, target, log)
+    return _checked(data, log, perf_counter() - begin, target, ".entry" in ptx, allow_spills)
+
+
+def _checked(
+    data: bytes, log: str, seconds: float, target: Target, has_kernel: bool, allow_spills: bool
+) -> Cubin:
+    """Machine code with what it takes of a thread."""
+    kernels = _kernels(data, has_kernel, target, log)
     registers = max((k.registers for k in kernels), default=0)
     local = max((k.local_bytes for k in kernels), default=0)
     reported = [int(stores) + int(loads) for stores, loads in _SPILLS.findall(log)]
@@ -119,13 +125,13 @@ def assembler_version(ptx: str) -> str:
     return "nvJitLink " + ".".join(map(str, _library("nvjitlink").version()))
 
 
-def _kernels(data: bytes, ptx: str, target: Target, log: str) -> tuple[KernelInfo, ...]:
+def _kernels(data: bytes, has_kernel: bool, target: Target, log: str) -> tuple[KernelInfo, ...]:
     """What the machine code of a module takes."""
     try:
         found = kernel_info(data)
     except CubinError as error:
         raise AssemblerError(f"{target}: the assembler's cubin cannot be read: {error}", log=log) from error
-    if ".entry" in ptx and not found:
+    if has_kernel and not found:
         raise AssemblerError(f"{target}: the assembler's cubin gives no kernel's registers", log=log)
     return found
 
@@ -137,6 +143,22 @@ def compile_cuda(source: str, target: Target) -> str:
 
     Errors: CompilerError with the compiler's log.  ImportError where the libraries are missing.
     """
+    return _compiled(source, target)[0]
+
+
+def assemble_cuda(source: str, target: Target, allow_spills: bool = False) -> Cubin:
+    """The machine code that nvrtc makes of CUDA C++ text without includes: of it as all there is, as by `ptxas`.
+
+    Errors: CompilerError with the compiler's log; AssemblerError as of `assemble`.  ImportError where the libraries are
+    missing.
+    """
+    begin = perf_counter()
+    ptx, data = _compiled(source, target)
+    return _checked(data, "", perf_counter() - begin, target, ".entry" in ptx, allow_spills)
+
+
+def _compiled(source: str, target: Target) -> tuple[str, bytes]:
+    """The PTX and the cubin."""
     nvrtc = _library("nvrtc")
     name = b"kernel.cu"
     program = _call(nvrtc.nvrtcCreateProgram, source.encode(), name, 0, [], [])
@@ -146,7 +168,10 @@ def compile_cuda(source: str, target: Target) -> str:
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
             raise CompilerError(f"{target}: nvrtc refuses the CUDA text ({status.name})\n{log}".rstrip())
-        return _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
+        return (
+            _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program),
+            _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program),
+        )
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
@@ -238,6 +263,10 @@ def _call(function: Any, *arguments: Any) -> Any:
 
 
 def _text(size: Any, read: Any, program: Any) -> str:
+    return _bytes(size, read, program).rstrip(b"\0 ").decode(errors="replace")
+
+
+def _bytes(size: Any, read: Any, program: Any) -> bytes:
     buffer = b" " * _call(size, program)
     _call(read, program, buffer)
-    return buffer.rstrip(b"\0 ").decode(errors="replace")
+    return buffer

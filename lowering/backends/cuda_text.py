@@ -36,7 +36,7 @@ KEYWORDS = """
 REGISTER_TYPE = {"f32": "float", "f64": "double", "b32": "unsigned"}
 CONSTRAINT = {"f32": "f", "f64": "d", "b32": "r"}
 _FLOATS = {"float32": "float", "float64": "double"}
-_UNITS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned"}  # by bytes; wider elements are doubles
+_UNITS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long"}  # by bytes
 COORDINATES = {"lane": "threadIdx.x & 31", "warp": "threadIdx.x >> 5"}
 
 # What C++ says by itself; every other instruction gets a helper.
@@ -65,7 +65,7 @@ def cuda_source(kernel: Kernel) -> str:
 
 def no_macro(name: str) -> str:
     """A tensor's name, out of the way of what compilers define: capitals (``NULL``) and leading underscores."""
-    return name if re.fullmatch(r"[A-Z]|[A-Z]*[a-z]\w*", name, re.ASCII) else f"tensor_{name}"
+    return name if re.fullmatch(r"[A-Z]|(?=\w*[a-z])[A-Za-z]\w*", name, re.ASCII) else f"tensor_{name}"
 
 
 class _Source:

@@ -29,15 +29,17 @@ def needs_whole_program(ptx: str) -> bool:
 @cache
 def find_ptxas() -> str | None:
     """The program's path: what `VARIABLE` says, of the extra ``cuda``, on PATH, of a CUDA toolkit, of triton; or None."""
-    given = os.environ.get(VARIABLE)
-    if given:
-        return given
-    found = [*_in_package("nvidia", "cu13/bin/ptxas")]
-    on_path = shutil.which("ptxas")
+    return os.environ.get(VARIABLE) or find_tool("ptxas")
+
+
+def find_tool(name: str) -> str | None:
+    """The path of one of NVIDIA's programs: of the extra ``cuda``, on PATH, of a CUDA toolkit, of triton; or None."""
+    found = [*_in_package("nvidia", f"cu13/bin/{name}")]
+    on_path = shutil.which(name)
     found += [Path(on_path)] if on_path else []
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    found += [Path(home, "bin", "ptxas") for home in homes if home]
-    found += _in_package("triton", "backends/nvidia/bin/ptxas")
+    found += [Path(home, "bin", name) for home in homes if home]
+    found += _in_package("triton", f"backends/nvidia/bin/{name}")
     return next((str(path) for path in found if path.is_file() and os.access(path, os.X_OK)), None)
 
 

@@ -50,7 +50,7 @@ class Boxes:
     swizzle: int
 
 
-@register_dispatch("copy", "cuda", variant="copy.bulk_tensor", priority=12, when=(WINDOW_AND_SHARED,))
+@register_dispatch("copy", "cuda", variant="copy.bulk_tensor", priority=7, when=(WINDOW_AND_SHARED,))
 def copy_bulk_tensor(call: CopyCall, context: Context) -> Program:
     """Boxes by the copy engine, begun by the one thread that executes the body, and done later.
 

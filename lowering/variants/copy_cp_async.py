@@ -31,7 +31,7 @@ def _from_global(call: CopyCall, context: Context) -> Any:
 
 
 @register_dispatch(
-    "copy", "cuda", variant="copy.cp_async", priority=11,
+    "copy", "cuda", variant="copy.cp_async", priority=6,
     when=(
         predicate("full_active_lanes", full_active_lanes), WINDOW_AND_SHARED,
         predicate("from_global", _from_global),

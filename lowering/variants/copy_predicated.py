@@ -50,7 +50,7 @@ def _one_window(call: CopyCall, context: Context) -> Any:
 
 
 @register_dispatch(
-    "copy", "cuda", variant="copy.predicated", priority=20,
+    "copy", "cuda", variant="copy.predicated", priority=9,
     when=(predicate("full_active_lanes", full_active_lanes), predicate("one_window", _one_window)),
 )  # fmt: skip
 def copy_predicated(call: CopyCall, context: Context) -> Program:

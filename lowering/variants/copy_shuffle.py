@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any
 
 from tilelayout import LayoutError
@@ -31,14 +32,11 @@ REMEDY = "go through shared memory: copy to a tile there, let the warps meet, an
 
 def _both_registers(call: CopyCall, context: Context) -> Any:
     scopes = (call.src.tile.scope, call.dst.tile.scope)
-    return (
-        scopes == ("local", "local")
-        or f"copies {' to '.join(scopes)}: both sides must be in local scope (registers)"
-    )
+    return scopes == ("local", "local") or f"copies {' to '.join(scopes)}: both sides must be in local scope"
 
 
 @register_dispatch(
-    "copy", "cuda", variant="copy.shuffle", priority=25,
+    "copy", "cuda", variant="copy.shuffle", priority=8,
     when=(predicate("full_active_lanes", full_active_lanes), predicate("both_registers", _both_registers)),
 )  # fmt: skip
 def copy_shuffle(call: CopyCall, context: Context) -> Program:
@@ -95,7 +93,7 @@ class _Code:
         each = self.target.bits // self.unit
         for register in registers:
             for part in range(each):
-                picks = self.per_lane([p for p in self.plan.results[register * each + part]], "target")
+                picks = self.per_lane(self.plan.results[register * each + part], "target")
                 values = {
                     p: shuffled[p.number] if p.source == "shuffle" else self.unit_of(p.number)
                     for p in _known(picks)
@@ -160,15 +158,33 @@ class _Code:
     def statements(self) -> tuple[list[Instr], tuple[Registers, ...]]:
         """The instructions, and the registers of their own that they take."""
         r = self.source
-        name = f"{self.target.name}_shuffled"
+        numbers = self.shared_registers()
+        count = max(numbers.values(), default=-1) + 1
         groups = {"source": r, "target": self.target}
-        if self.new:
-            groups["new"] = Registers(name, "shuffled", r.dtype, self.new, r.kind, r.container)
+        if count:
+            name = f"{self.target.name}_shuffled"
+            groups["new"] = Registers(name, "shuffled", r.dtype, count, r.kind, r.container)
         body = [
-            Instr(instruction, tuple([(Slot(groups[which], number),) for which, number in places]))
+            Instr(
+                instruction,
+                tuple([(Slot(groups[which], numbers.get((which, n), n)),) for which, n in places]),
+            )
             for instruction, places in self.lines
         ]
-        return body, tuple([groups["new"]] if self.new else [])
+        return body, tuple([groups["new"]] if count else [])
+
+    def shared_registers(self) -> dict[Place, int]:
+        """A register for each new value; one whose value is not used again takes another."""
+        last = {place: at for at, (_, places) in enumerate(self.lines) for place in places}
+        numbers: dict[Place, int] = {}
+        free: list[int] = []
+        for at, (_, (to, *values)) in enumerate(self.lines):
+            if to[0] == "new":
+                numbers[to] = heappop(free) if free else len(set(numbers.values()))
+            for place in dict.fromkeys((to, *values)):
+                if place[0] == "new" and last[place] == at:
+                    heappush(free, numbers[place])
+        return numbers
 
 
 def _known(values: Sequence[Any]) -> list[Any]:

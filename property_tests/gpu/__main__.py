@@ -20,7 +20,7 @@ from lowering import lower
 from lowering.backends import numba_cuda
 
 from ..gemm_cases import Case, all_cases, one_warp
-from . import records, sequences, texts, user_kernels
+from . import arithmetic, records, sequences, texts, user_kernels
 
 
 def operands(call: Any, integers: bool) -> dict[str, Any]:
@@ -73,6 +73,7 @@ def rows() -> list[tuple[str, Callable[[], dict[str, Any]]]]:
     out += [(f"user kernel: {name}", run) for name, run in user_kernels.ROWS]
     out += records.rows()
     out += texts.rows()
+    out += arithmetic.rows()
     out += sequences.rows(numba_cuda.gpu_target())
     return out
 

@@ -8,8 +8,8 @@ import pytest
 
 from lowering import Tile, copy, lower
 from lowering.backends.banks import shared_accesses
-from lowering.fragments import A_FRAG
 from lowering.compose import sequence
+from lowering.fragments import A_FRAG
 from tilelayout import S, Swizzle, TileLayout, laneid, warpid
 from tilelayout.analysis import Access, bank_conflicts
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -199,14 +200,21 @@ class BulkBegin:
         return units, touch(clocks, warp, np.array([lane]), granules, np.array([at]), False)
 
 
+class Lands(Protocol):
+    """What is done later, all at once."""
+
+    def land(self) -> None:
+        """It is done now."""
+
+
 class Engine:
-    """The loads of a CTA that are under way."""
+    """What a CTA has begun and no thread waits for by itself: loads, and copies of threads that arrive at mbarriers."""
 
-    def __init__(self, early: Any) -> None:
+    def __init__(self, early: Callable[[], bool]) -> None:
         self._early = early
-        self._under_way: list[Load] = []
+        self._under_way: list[Lands] = []
 
-    def begin(self, load: Load) -> None:
+    def begin(self, load: Lands) -> None:
         """It lands at once where the schedule says so."""
         if self._early():
             load.land()

@@ -6,7 +6,8 @@ acquires takes over what was published.  An access by thread t at time s is know
 entry for t is at least s.  (Flanagan, Freund, "FastTrack: efficient and precise dynamic race detection", 2009.)
 
 What the copy engine writes is marked with the mbarrier that counts it, in place of a thread: only who waits on that
-barrier knows of it.  Beside what is known stands what is *fenced*: writes of threads that the copy engine can see.
+barrier knows of it.  Where copies of threads arrive at mbarriers, each thread has a second column that they are marked
+with: the thread itself knows no more of them than it has waited for, and their arrivals publish nothing else.  Beside what is known stands what is *fenced*: writes of threads that the copy engine can see.
 """
 
 from __future__ import annotations
@@ -42,14 +43,19 @@ class Knowledge:
 class Clocks:
     """The vector clocks of a CTA's threads.
 
-    The columns of a clock: each thread, each mbarrier, each warp's lanes together (derived: the least of theirs), and
-    last what is under way, of which nobody knows.
+    The columns of a clock: each thread, each thread's copies if they arrive at mbarriers, each mbarrier, each warp's
+    lanes together (derived: the least of theirs), and last what is under way, of which nobody knows.
+
+    Attributes:
+        copies_arrive: whether copies have columns of their own.
     """
 
-    def __init__(self, warps: int, barriers: int) -> None:
+    def __init__(self, warps: int, barriers: int, copies_arrive: bool = False) -> None:
         self.warps = warps
         self.threads = warps * LANES
-        self.columns = self.threads + barriers
+        self.copies_arrive = copies_arrive
+        self._first_barrier = self.threads * (2 if copies_arrive else 1)
+        self.columns = self._first_barrier + barriers
         self.under_way = self.columns + warps
         self.now = 1
         self._known = np.zeros((warps, LANES + 1, self.under_way + 1), np.int32)
@@ -59,7 +65,15 @@ class Clocks:
 
     def barrier(self, number: int) -> int:
         """The column of an mbarrier."""
-        return self.threads + number
+        return self._first_barrier + number
+
+    def copiers(self, warp: int, index: Any) -> Any:
+        """The columns that copies of lanes are marked with."""
+        return (self.threads if self.copies_arrive else 0) + warp * LANES + index
+
+    def is_copier(self, column: int) -> bool:
+        """Whether it is one of copies that have their own."""
+        return self.threads <= column < self._first_barrier
 
     def together(self, warp: int) -> int:
         """The column of a warp's lanes together."""
@@ -89,7 +103,7 @@ class Clocks:
         """Until when a thread knows writes to be seen by the copy engine, whose own always are: times ``[columns]``."""
         own = self._fenced[warp, lane]
         row = self.view(warp)[lane].copy()
-        row[: self.threads] = own[: self.threads]
+        row[: self._first_barrier] = own[: self._first_barrier]
         row[self.columns : self.under_way] = own[: self.threads].reshape(self.warps, LANES).min(axis=1)
         return row
 
@@ -123,7 +137,17 @@ class Clocks:
             self._stale[warp] = True
         self.now += 1
 
+    def learn_copies(self, warp: int, index: Any, times: Any) -> None:
+        """Lanes have waited for their own copies, until those times."""
+        if self.copies_arrive:
+            columns = self.copiers(warp, index)
+            self._known[warp, index, columns] = np.maximum(self._known[warp, index, columns], times)
+            self._stale[warp] = True
+
     def fence(self, warp: int, lanes: Lanes) -> None:
         """The copy engine sees what the lanes have written so far."""
+        if self.copies_arrive:
+            columns = self.copiers(warp, lanes.index)
+            self._fenced[warp, lanes.index, columns] = self._known[warp, lanes.index, columns]
         self._fenced[warp, lanes.index, warp * LANES + lanes.index] = self.now
         self.now += 1

@@ -1,8 +1,13 @@
-"""Asynchronous copies by threads, from global to shared memory past the registers."""
+"""Asynchronous copies by threads, from global to shared memory past the registers.
+
+They land when the thread waits for their group or, where it arrives with them at an mbarrier, at a time that the
+schedule chooses; then the arrival happens.  A thread's copies land in the order in which it began them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +18,7 @@ from .access import AddressOperand
 from .expressions import Expressions, per_lane
 from .faults import Wrong
 from .lanes import Lanes, lanes_at, lanes_of
+from .mbarrier import MBarrier
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -31,6 +37,8 @@ class AsyncCopy:
         source, taken, places_in_source: bytes of the buffer in global memory, of each byte whether it comes from there
             (else it is zero), and which those are.
         early: the bytes, where they were read at once.
+        left: mask of the lanes whose bytes have not landed.
+        times: of each lane of the warp, when they have.
     """
 
     lanes: Lanes
@@ -43,6 +51,8 @@ class AsyncCopy:
     taken: Any
     places_in_source: Any
     early: Any = None
+    left: int = 0
+    times: Any = field(default_factory=lambda: np.zeros(LANES, np.int32))
 
     def read(self) -> Any:
         """The bytes ``[lanes, size]``."""
@@ -51,12 +61,68 @@ class AsyncCopy:
         return found
 
     def land(self, warp: Warp, mask: int) -> None:
-        """Those lanes have waited: their bytes are in shared memory, as if they had stored them now."""
-        mine = lanes_of(mask).flags[self.lanes.index]
+        """The bytes of those lanes are in shared memory, if they have not been, as if they had stored them now."""
+        now = lanes_of(mask & self.left)
+        if not now.count:
+            return
+        clocks, mine = warp.cta.clocks, now.flags[self.lanes.index]
         found = self.read() if self.early is None else self.early
         self.target[self.places[mine]] = found[mine]
-        columns = warp.number * LANES + self.lanes.index[mine]
-        self.shadow.land(self.granules[mine], columns[:, None], self.event)
+        self.shadow.land(self.granules[mine], clocks.copiers(warp.number, now.index)[:, None], self.event)
+        self.left &= ~mask
+        self.times[now.index] = warp.landed[now.index] = clocks.now
+        if clocks.copies_arrive:
+            clocks.now += 1  # so that one may be known to have landed, the next not
+
+    def waited(self, warp: Warp, mask: int) -> None:
+        """Those lanes have waited for their bytes."""
+        self.land(warp, mask)
+        index = lanes_of(mask).index
+        warp.cta.clocks.learn_copies(warp.number, index, self.times[index])
+
+
+@dataclass
+class CopyArrival:
+    """Lanes will arrive at an mbarrier when the copies that they had begun have landed.
+
+    Attributes:
+        parts: those copies, each with the mask of the lanes that it is of.
+        times: of each lane of the warp, when the last one landed of the copies that had landed before.
+        fail: raises the MachineError of a problem.
+    """
+
+    warp: Warp
+    lanes: Lanes
+    barrier: MBarrier
+    parts: list[tuple[AsyncCopy, int]]
+    times: Any
+    fail: Callable[[str], None]
+
+    def land(self) -> None:
+        """The copies land, and the lanes arrive."""
+        times = self.times.copy()
+        for copy, mask in self.parts:
+            copy.land(self.warp, mask)
+            np.maximum(times, copy.times, out=times, where=lanes_of(mask).flags)
+        index = self.lanes.index
+        columns = self.warp.cta.clocks.copiers(self.warp.number, index)
+        self.barrier.arrive_with_copies(columns, times[index], self.fail)
+
+
+def arrive_later(warp: Warp, lanes: Lanes, barrier: MBarrier, fail: Callable[[str], None]) -> None:
+    """One arrival of each lane, once the copies that it has begun have landed: at once if none is under way."""
+    warp.under_way = [copy for copy in warp.under_way if copy.left]
+    busy = 0
+    for copy in warp.under_way:
+        busy |= copy.left & lanes.mask
+    masks = [m for part in (lanes.mask & ~busy, busy) if part for m in warp.cta.schedule.divided(part)]
+    for mask in masks:
+        parts = [(copy, copy.left & mask) for copy in warp.under_way if copy.left & mask]
+        arrival = CopyArrival(warp, lanes_of(mask), barrier, parts, warp.landed.copy(), fail)
+        if parts:
+            warp.cta.engine.begin(arrival)
+        else:
+            arrival.land()
 
 
 class CopyBegin:
@@ -101,10 +167,13 @@ class CopyBegin:
             warp.cta.memory[self._source.buffer.name].bytes(),
             inside < count[:, None],
             index[:, None] * self._source.buffer.unit_bytes + inside,
+            left=lanes.mask,
         )
         if warp.cta.schedule.lands_early():
             copy.early = copy.read()
         warp.copies.begin(copy, lanes)
+        if warp.cta.clocks.copies_arrive:
+            warp.under_way.append(copy)
 
     def _check_source(self, warp: Warp, lanes: Lanes, count: Any) -> Any:
         """Elements that the lanes read from on; of lanes that read nothing, whatever."""

@@ -53,7 +53,7 @@ class CTA:
         memory: the launch's global memory.
         barriers: mbarriers, by number.
         meetings: barriers of warps.
-        engine: loads under way.
+        engine: loads, and arrivals of copies, under way.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class CTA:
         self.plan, self.launch, self.schedule, self.number = plan, launch, schedule, number
         self.name = f"CTA {at[0]}" if at[1:] == (0, 0) else f"CTA {at}"
         self.memory, self.numerics = launch.memory, launch.numerics
-        self.clocks = Clocks(plan.warps, plan.barriers)
+        self.clocks = Clocks(plan.warps, plan.barriers, plan.copies_arrive)
         self.shared = CTAShared(plan, self.clocks, self.describe)
         self.barriers: list[MBarrier] = [
             MBarrier(x, self.clocks.barrier(i), self.clocks) for i, x in enumerate(_names(plan))

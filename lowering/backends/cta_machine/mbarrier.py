@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...isa.operand_map import LANES
 from ...program import Address, Instr, instr_text
 from .access import AddressOperand
@@ -89,15 +91,28 @@ class MBarrier:
     def arrive(self, warp: Warp, lanes: Lanes, arrivals: int, where: str) -> None:
         """The lanes release what they did; so many arrivals.  Errors: MachineError for one too many."""
         if arrivals > self._missing:
-            more = f" and {self._bytes} bytes are missing" if self._missing == 0 else ""
-            warp.fault(
-                where,
-                int(lanes.index[0]),
-                f"{arrivals} arrivals at {self.name}, phase {self.phase} lacks {self._missing} of {self._count}{more}",
-            )
+            warp.fault(where, int(lanes.index[0]), self._too_many(arrivals))
         self._released.take(self._clocks.release(warp.number, lanes))
         self._missing -= arrivals
         self._complete_if_done(lambda problem: warp.fault(where, int(lanes.index[0]), problem))
+
+    def arrive_with_copies(self, columns: Any, times: Any, fail: Callable[[str], None]) -> None:
+        """Threads' copies have landed: one arrival of each, which releases nothing but what has landed until then.
+
+        Args:
+            columns, times: of each thread, its copies' column in the clocks, and when its last one landed.
+            fail: raises the MachineError of a problem.
+        """
+        if times.size > self._missing:
+            fail(self._too_many(times.size))
+        self._released.known[columns] = np.maximum(self._released.known[columns], times)
+        self._missing -= int(times.size)
+        self._complete_if_done(fail)
+
+    def _too_many(self, arrivals: int) -> str:
+        more = f" and {self._bytes} bytes are missing" if self._missing == 0 else ""
+        lacks = f"phase {self.phase} lacks {self._missing} of {self._count}{more}"
+        return f"{arrivals} arrivals at {self.name}, {lacks}"
 
     def expect(self, count: int) -> None:
         """So many more bytes."""

@@ -11,7 +11,7 @@ from tilelayout import LayoutError
 from ...control import TensorMap
 from ...dtypes import dtype
 from ...errors import MachineError
-from ...isa.protocols import BULK_LOAD, BULK_STORE
+from ...isa.protocols import BULK_LOAD, BULK_STORE, CP_ASYNC, CP_ASYNC_ARRIVE
 from ...isa.record import Instruction, Operand
 from ...program import (
     Address,
@@ -43,7 +43,8 @@ class Shared:
         buffer: the buffer.
         offset: of its first byte.
         granule: bytes of its narrowest access.
-        by_threads: whether the copy engine never writes it.
+        by_threads: whether nothing writes it that is known by waiting at an mbarrier alone: the copy engine, copies that
+            arrive.
         barriers: whether it holds mbarriers, and the number of the first.
     """
 
@@ -65,6 +66,7 @@ class Plan:
         shared: the buffers in shared memory, by name.
         bytes: of shared memory.
         barriers: mbarriers that there is room for.
+        copies_arrive: whether copies of threads arrive at mbarriers.
         constants: names of the variables that a launch gives.
 
     Errors: LayoutError for a program with registers as inputs, or buffers of one name.  MachineError for mbarriers in a
@@ -89,6 +91,7 @@ class Plan:
         places = SharedMemory.of(program)
         self.bytes = places.bytes
         self.barriers = 0
+        self.copies_arrive = any(i.instruction.protocol == CP_ASYNC_ARRIVE for i in _instrs(self.body))
         self.shared: dict[str, Shared] = {}
         self._place(places)
 
@@ -126,6 +129,7 @@ class Plan:
     def _place(self, places: SharedMemory) -> None:
         granules: dict[Buffer, int] = {}
         engine: set[Buffer] = set()
+        not_threads = (BULK_LOAD, CP_ASYNC) if self.copies_arrive else (BULK_LOAD,)
         barriers: dict[Buffer, str] = {}
         data: set[Buffer] = set()
         for instr in _instrs(self.body):
@@ -141,7 +145,7 @@ class Plan:
                 data.add(buffer)
                 size = access_bytes(instr.instruction, operand, buffer)
                 granules[buffer] = min(size, granules.get(buffer, size))
-                if instr.instruction.protocol == BULK_LOAD:
+                if instr.instruction.protocol in not_threads:
                     engine.add(buffer)
         both = data & barriers.keys()
         if both:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...isa import protocols as names
 from ...program import Instr, instr_text
 from .bulk import BulkBegin
-from .cp_async import CopyBegin
+from .cp_async import CopyBegin, arrive_later
 from .expressions import Expressions, per_lane
 from .instructions import RegisterUse, check_held, check_together
 from .lanes import Lanes, lanes_of
@@ -226,7 +226,22 @@ class CopyWait(Protocol):
 
     def act(self, warp: Warp, lanes: Lanes) -> None:
         for copy, mask in warp.copies.wait(self.value("pending", warp, lanes), lanes):
-            copy.land(warp, mask)
+            copy.waited(warp, mask)
+
+
+class CopyArrive(Protocol):
+    """One arrival of each active lane, when the copies that it has begun have landed; it releases them alone."""
+
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        super().__init__(plan, instr)
+        self._barrier = BarrierOperand(plan, instr)
+
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        for barrier, mine in self._barrier.of(warp, lanes):
+            first = int(mine.index[0])
+            arrive_later(
+                warp, mine, barrier, lambda problem, lane=first: warp.fault(self.where(), lane, problem)
+            )
 
 
 class Bulk(Protocol):
@@ -281,6 +296,7 @@ PROTOCOLS: dict[str, Callable[[Plan, Instr], Any]] = {
     names.CP_ASYNC: Copy,
     names.CP_ASYNC_COMMIT: CopyCommit,
     names.CP_ASYNC_WAIT: CopyWait,
+    names.CP_ASYNC_ARRIVE: CopyArrive,
     names.MBARRIER_INIT: BarrierInit,
     names.MBARRIER_ARRIVE: Arrive,
     names.MBARRIER_EXPECT: Expect,

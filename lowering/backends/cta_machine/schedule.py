@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from ...isa.operand_map import LANES
+
 ROUND_ROBIN = 0
 """Warps in turn, one straight run of instructions each; data lands when nothing else can happen."""
 GREEDY = -1
@@ -47,6 +49,13 @@ class Schedule:
     def lands_next(self, under_way: int) -> int:
         """Which of them lands when nothing else can happen."""
         return self._random.randrange(under_way) if self._random else 0
+
+    def divided(self, mask: int) -> list[int]:
+        """Lanes whose copies land together: parts of the mask."""
+        some = (
+            self._random.getrandbits(LANES) & mask if self._random and self._random.random() < 0.5 else mask
+        )
+        return [part for part in (some, mask & ~some) if part]
 
     def order(self, count: int) -> list[int]:
         """The order of so many CTAs."""

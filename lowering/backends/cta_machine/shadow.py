@@ -80,7 +80,7 @@ class Shadow:
     """The history of a buffer in shared memory.
 
     Attributes:
-        by_threads: whether threads alone write here, not the copy engine.
+        by_threads: whether no write here is known by waiting at an mbarrier alone.
         describe: what happened at an event, as text.
     """
 
@@ -140,6 +140,11 @@ class Shadow:
         what = self.describe(int(self._write[g]))
         if writer == self.clocks.under_way:
             return f"reads {name} before its wait: {what} is still under way"
+        if self.clocks.is_copier(writer):
+            return (
+                f"reads {name} before its wait: the thread has waited for {what} neither at the mbarrier where it "
+                "arrives nor behind a barrier after its wait_group"
+            )
         if self._is_engine(writer):
             return f"reads {name} before its wait: the thread has not waited for {what} on its mbarrier"
         return f"races: reads what {self._who(writer)} wrote in {name} by {what}, with no barrier between"
@@ -203,6 +208,11 @@ class Shadow:
         what = self.describe(int(self._write[g]))
         if writer == self.clocks.under_way:
             return f"overwrites {name} before its wait: {what} is still under way"
+        if self.clocks.is_copier(writer):
+            return (
+                f"overwrites {name} before its wait: the thread has waited for {what} neither at the mbarrier where it "
+                "arrives nor behind a barrier after its wait_group"
+            )
         if self._is_engine(writer):
             return f"overwrites {name} before its wait: the thread has not waited for {what} on its mbarrier"
         return (
@@ -270,7 +280,8 @@ class Shadow:
         return self.clocks.threads <= column < self.clocks.columns
 
     def _who(self, column: int) -> str:
-        if column < self.clocks.threads:
+        if column < self.clocks.threads or self.clocks.is_copier(column):
+            column %= self.clocks.threads
             warp, lane = divmod(column, LANES)
             return f"warp {warp}, lane {lane}"
         return f"warp {column - self.clocks.columns}"

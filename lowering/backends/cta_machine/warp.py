@@ -15,6 +15,7 @@ from .lanes import EVERY, Lanes
 from .shadow import Pending
 
 if TYPE_CHECKING:
+    from .cp_async import AsyncCopy
     from .cta import CTA
     from .plan import Plan
 
@@ -29,6 +30,7 @@ class Warp:
         words: all registers, uint32 ``[32 lanes, words]``, numbered by the plan.
         values: by name, the variables' values: ints where lanes agree, else arrays ``[32]``.
         held: by name, the mask of the lanes where the variable holds a value.
+        under_way: copies of which not all lanes' parts have landed, where copies arrive at mbarriers.
         copies, reads, stores: groups of asynchronous copies; of bulk stores that are not read, and not written.
         wait: what it is blocked on.
         run: the rest of its program.
@@ -46,6 +48,8 @@ class Warp:
         self.values = {**values, "lane": LANE, "warp": number}
         self.held = dict.fromkeys(self.values, EVERY)
         self.copies, self.reads, self.stores = Groups(), Groups(), Groups()
+        self.under_way: list[AsyncCopy] = []
+        self.landed = np.zeros(LANES, np.int32)  # times of the lanes' last copies that have landed
         self.wait: Any = None
         self.run: Iterator[Any] = iter(())
 

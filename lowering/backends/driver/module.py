@@ -82,16 +82,14 @@ def _why_not(cubin: bytes, gpu: Device) -> str:
     return text
 
 
-def _places(cu: Any, entry: str, kernel: Any) -> tuple[tuple[int, int], ...]:
-    """Offset and size of each parameter of a kernel."""
+def _places(cu: Any, entry: str, kernel: Any) -> tuple[tuple[int, int], ...] | None:
+    """Offset and size of each parameter of a kernel; None where the driver cannot be asked (before CUDA 12.4)."""
     places: list[tuple[int, int]] = []
     while True:
         try:
             status, offset, size = cu.cuKernelGetParamInfo(kernel, len(places))
-        except RuntimeError as error:
-            raise DriverError(
-                f"cuKernelGetParamInfo: {driver_text()} does not have it, CUDA 12.4 does"
-            ) from error
+        except RuntimeError:
+            return None
         if status == cu.CUresult.CUDA_ERROR_INVALID_VALUE:  # there are no more
             return tuple(places)
         if status != 0:
@@ -110,7 +108,8 @@ class LoadedKernel:
         local_bytes: bytes of local memory of a thread.
         static_shared: bytes of shared memory that the code itself declares.
         threads_per_block: at most, by its registers and what it declares.
-        places: offset and size of each parameter, in bytes, as the assembler placed them.
+        places: offset and size of each parameter, in bytes, as the assembler placed them; None where the driver is too
+            old to tell.
     """
 
     def __init__(self, entry: str, gpu: Device, dynamic_shared: int, kernel: Any, function: Any) -> None:
@@ -151,7 +150,7 @@ class LoadedKernel:
     def _start(self, grid: tuple[int, int, int], threads: int, arguments: int, stream: int) -> None:
         x, y, z = grid
         (status,) = self._launch(
-            self._kernel, x, y, z, threads, 1, 1, self.dynamic_shared, stream, 0, arguments
+            self._kernel, x, y, z, threads, 1, 1, self.dynamic_shared, stream, arguments, 0
         )
         if status != 0:
             raise failure(

@@ -7,16 +7,13 @@ at each launch.  No kernel may enter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from .arrays import Form, as_device_array, check_overlap, common_device
 from .readers import is_cupy, is_torch
 from .streams import cupy_stream, handle_of, stream_of, torch_stream, wait_for
 
 _REMEMBERED = 1024
-
-Parts = tuple[list[int], list[Any], int]
-"""Pointers; type, shape and strides of one array after the other; the GPU they all lie on."""
 
 
 class Operand(NamedTuple):
@@ -53,19 +50,39 @@ class Taken(NamedTuple):
     owners: Sequence[Any]
 
 
+class _Known(NamedTuple):
+    """What was found of arrays of certain types, shapes and strides.
+
+    Attributes:
+        forms: how they lie.
+        unaligned: bits of an address that are 0 where it is aligned for the widest elements.
+        pairs: for each array that is written and each other one: their positions, the least and greatest distance of
+            their addresses between which they come near each other, and whether they may be the same.
+        negated: positions of torch tensors that may be views whose elements torch negates.
+    """
+
+    forms: tuple[Form, ...]
+    unaligned: int
+    pairs: tuple[tuple[int, int, int, int, bool], ...]
+    negated: tuple[int, ...]
+
+
+_taken = cast("Any", tuple.__new__)  # half the time of the constructor of a named tuple
+
+
 class Operands:
     """The arrays that a kernel takes, in order; `in_place` is the role of one that a written array may be itself."""
 
     def __init__(self, operands: Sequence[Operand], in_place: str = "C") -> None:
         self._operands, self._in_place = tuple(operands), in_place
         pairs = [
-            (o, i, operands[i].role == in_place)
+            (o, i)
             for o, out in enumerate(operands)
-            for i in range(len(operands))
-            if out.written and (not operands[i].written or i > o)
+            for i, x in enumerate(operands)
+            if out.written and (not x.written or i > o)
         ]
         self._pairs = tuple(pairs)
-        self._known: dict[tuple[Any, ...], tuple[Form, ...]] = {}
+        self._known: dict[tuple[Any, ...], _Known] = {}
 
     def take(self, arrays: Sequence[Any], stream: Any = None) -> Taken:
         """The arrays, on one GPU, as a kernel finds them; nothing is copied.
@@ -75,74 +92,109 @@ class Operands:
         Errors: as `as_device_array`, `common_device`, `check_overlap` and `stream_of`.
         """
         first = arrays[0].__class__
-        torch = is_torch(first)
-        parts = _torch_parts(arrays) if torch else _cupy_parts(arrays) if is_cupy(first) else None
-        if parts is not None:
-            pointers, key, device = parts
-            forms = self._known.get(tuple(key))
-            if forms is not None and self._apart(pointers, forms):
-                if stream is not None:
-                    handle = handle_of(stream, device)
-                else:
-                    handle = torch_stream()(device) if torch else cupy_stream()(device)
-                return Taken(tuple(pointers), forms, device, handle, arrays)
-        return self._slowly(arrays, stream, parts)
+        if is_torch(first):
+            quick = self._torch(arrays, first, stream)
+        elif is_cupy(first):
+            quick = self._cupy(arrays, first, stream)
+        else:
+            return self._slowly(arrays, stream, None)
+        return quick if quick.__class__ is Taken else self._slowly(arrays, stream, quick)
 
-    def _apart(self, pointers: list[int], forms: tuple[Form, ...]) -> bool:
-        """Whether the addresses are aligned, and no array that is written comes near another one."""
-        for pointer, form in zip(pointers, forms, strict=True):
-            if pointer % form.width:
-                return False
-        for o, i, in_place in self._pairs:
-            out, x, at = forms[o], forms[i], pointers[i] - pointers[o]
-            if at + x.low < out.high and out.low < at + x.high and not (in_place and at == 0 and x is out):
-                return False
-        return True
+    def _torch(self, arrays: Sequence[Any], first: type, stream: Any) -> Any:
+        """What is taken, if all are torch tensors on one GPU, of a kind that is known and lie well; else the key of the
+        kind, or None.
+        """
+        device = arrays[0].get_device()
+        if device < 0:
+            return None
+        pointers: list[int] = []
+        kinds: list[Any] = []
+        try:
+            for x in arrays:
+                if (x.__class__ is not first and not is_torch(x.__class__)) or x.get_device() != device:
+                    return None
+                pointers.append(x.data_ptr())
+                kinds.append((x.dtype, x.shape, x.stride()))
+        except (RuntimeError, AttributeError):  # no plain memory: the slow way says so
+            return None
+        key = tuple(kinds)
+        known = self._known.get(key)
+        if known is None or _near(known, pointers):
+            return key
+        for i in known.negated:
+            if arrays[i].is_neg():
+                return None
+        handle = torch_stream()(device) if stream is None else handle_of(stream, device)
+        return _taken(Taken, (tuple(pointers), known.forms, device, handle, arrays))
 
-    def _slowly(self, arrays: Sequence[Any], stream: Any, parts: Parts | None) -> Taken:
-        """The same with every check and its message."""
+    def _cupy(self, arrays: Sequence[Any], first: type, stream: Any) -> Any:
+        """The same of cupy arrays."""
+        device = arrays[0].data.device_id
+        pointers: list[int] = []
+        kinds: list[Any] = []
+        for x in arrays:
+            if (x.__class__ is not first and not is_cupy(x.__class__)) or x.data.device_id != device:
+                return None
+            pointers.append(x.data.ptr)
+            kinds.append((x.dtype, x.shape, x.strides))
+        key = tuple(kinds)
+        known = self._known.get(key)
+        if known is None or _near(known, pointers):
+            return key
+        handle = cupy_stream()(device) if stream is None else handle_of(stream, device)
+        return _taken(Taken, (tuple(pointers), known.forms, device, handle, arrays))
+
+    def _slowly(self, arrays: Sequence[Any], stream: Any, key: tuple[Any, ...] | None) -> Taken:
+        """The same with every check and its message; arrays of kind `key` are known then."""
         given = None if stream is None else handle_of(stream)
         found = tuple([
             as_device_array(x, o.role, o.dtype, rank=o.rank, written=o.written, stream=given)
             for x, o in zip(arrays, self._operands, strict=True)
         ])  # fmt: skip
         device = common_device(found)
-        for o, i, _ in self._pairs:
+        for o, i in self._pairs:
             check_overlap(found[o], (found[i],), self._in_place)
         handle = stream_of(found, stream)
         wait_for(found, handle)
         forms = tuple([x.form for x in found])
-        if parts is not None:
+        if key is not None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            forms = self._known.setdefault(tuple(parts[1]), forms)
+            forms = self._known.setdefault(key, self._learned(forms)).forms
         return Taken(tuple([x.pointer for x in found]), forms, device, handle, found)
 
+    def _learned(self, forms: tuple[Form, ...]) -> _Known:
+        """What can be said of arrays without their addresses."""
+        pairs = [
+            (
+                o,
+                i,
+                forms[o].low - forms[i].high,
+                forms[o].high - forms[i].low,
+                self._operands[i].role == self._in_place and forms[i].lies_like(forms[o]),
+            )
+            for o, i in self._pairs
+        ]
+        negated = tuple([i for i, form in enumerate(forms) if _may_be_negated(form)])
+        return _Known(forms, max([form.width for form in forms]) - 1, tuple(pairs), negated)
 
-def _torch_parts(arrays: Sequence[Any]) -> Parts | None:
-    """Of torch tensors on one GPU; None where the arrays are anything else."""
-    pointers: list[int] = []
-    key: list[Any] = []
-    device = arrays[0].get_device()
-    try:
-        for x in arrays:
-            if not is_torch(x.__class__) or x.get_device() != device or x.is_neg():
-                return None
-            key += (x.dtype, x.shape, x.stride())
-            pointers.append(x.data_ptr())
-    except (RuntimeError, AttributeError):  # no plain memory: the slow way says so
-        return None
-    return (pointers, key, device) if device >= 0 else None
+
+def _near(known: _Known, pointers: list[int]) -> bool:
+    """Whether addresses have to be looked at: not all aligned, or arrays close to one that is written."""
+    bits = 0
+    for pointer in pointers:
+        bits |= pointer
+    if bits & known.unaligned:
+        return True
+    for o, i, least, greatest, same in known.pairs:
+        distance = pointers[i] - pointers[o]
+        if least < distance < greatest and not (same and distance == 0):
+            return True
+    return False
 
 
-def _cupy_parts(arrays: Sequence[Any]) -> Parts | None:
-    """Of cupy arrays on one GPU; None where the arrays are anything else."""
-    pointers: list[int] = []
-    key: list[Any] = []
-    device = arrays[0].data.device_id
-    for x in arrays:
-        if not is_cupy(x.__class__) or x.data.device_id != device:
-            return None
-        key += (x.dtype, x.shape, x.strides)
-        pointers.append(x.data.ptr)
-    return pointers, key, device
+def _may_be_negated(form: Form) -> bool:
+    """Whether a torch tensor that lies so may be the imaginary part of conjugates, which torch does not negate in
+    memory: as a part of complex numbers it steps over the other part in every dimension.
+    """
+    return all(n == 1 or s // form.width % 2 == 0 for n, s in zip(form.shape, form.strides, strict=True))

@@ -1,8 +1,9 @@
-"""What a kernel is launched with, packed as the kernel finds it.
+"""What a kernel is launched with, in the memory that the driver copies it from.
 
 The entry's parameters, in order: the addresses of the buffers in global memory, the program's parameters, its tensor
-maps.  Where each lies is the assembler's choice and is asked of the loaded kernel: it aligns a map's absolute place, so
-that one aligned to 64 may lie at byte 48 of the parameters (seen on sm_90).  No driver may enter.
+maps.  The driver is told where each lies here and copies it to where the kernel looks for it, which is the assembler's
+choice: it aligns a map's absolute place, so that one aligned to 64 may lie at byte 48 of the parameters (seen on
+sm_90).  No driver may enter.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import ctypes
 import struct
 import threading
 from collections.abc import Sequence
-from math import copysign
 from typing import Any
 
 from tilelayout import LayoutError
@@ -21,7 +21,6 @@ from ...program import Program
 _CODES = {"s32": "i", "s64": "q", "f32": "f", "f64": "d"}
 _POINTER = 8
 _MAP, _MAP_ALIGNMENT = 128, 64
-_POINTER_IS, _SIZE_IS, _END = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
 
 Places = tuple[tuple[int, int], ...]
 """Offset and size of each parameter, in bytes."""
@@ -30,18 +29,17 @@ Places = tuple[tuple[int, int], ...]
 class ParameterBlock:
     """The parameters of a program's kernel.
 
-    `places` is where they lie, as `LoadedKernel.places` has it; without it each is at the next multiple of its natural
-    alignment, which is good to look at, not to launch with.
+    With `places`, those of the kernel as `LoadedKernel.places` has them, their sizes are compared.
 
     Attributes:
         names: of the parameters, in order.
-        places: offset and size of each, in bytes.
+        places: offset and size of each in the memory that is filled, in bytes.
         size: bytes of them all.
         packing: writes them all, gaps included.
         counts: how many are addresses, numbers and maps.
         floats: which of the numbers are no integers.
 
-    Errors: LayoutError for places that are not those of the program's parameters.
+    Errors: LayoutError for sizes that are not those of the program's parameters.
     """
 
     def __init__(self, program: Program, places: Places | None = None) -> None:
@@ -51,13 +49,11 @@ class ParameterBlock:
         rows += [(p.name, _CODES[p.kind], p.bytes, p.bytes) for p in program.parameters]
         rows += [(m.name, f"{_MAP}s", _MAP, _MAP_ALIGNMENT) for m in program.maps]
         self.names = tuple([row[0] for row in rows])
-        self.places = (
-            _natural([(size, alignment) for *_, size, alignment in rows]) if places is None else places
-        )
-        if [size for _, size in self.places] != [row[2] for row in rows]:
+        self.places = _natural([(size, alignment) for *_, size, alignment in rows])
+        if places is not None and [size for _, size in places] != [size for _, size in self.places]:
             raise self.refused(
-                f"the kernel has parameters of {[size for _, size in self.places]} bytes, the program has "
-                f"{dict(zip(self.names, [row[2] for row in rows], strict=True))}"
+                f"the kernel has parameters of {[size for _, size in places]} bytes, the program has "
+                f"{dict(zip(self.names, [size for _, size in self.places], strict=True))}"
             )
         self.size = max([offset + size for offset, size in self.places], default=0)
         self.packing = _packing(self.places, [row[1] for row in rows])
@@ -110,23 +106,20 @@ class Frame:
     """Memory of the parameters of one launch.
 
     Attributes:
-        arguments: the address of the launch's list of settings (``extra`` of ``cuLaunchKernel``), which names that
-            memory: the driver copies it as one piece, in less than half the time that it takes for single parameters.
+        arguments: the address of the parameters' addresses (``kernelParams`` of ``cuLaunchKernel``).
     """
 
     def __init__(self, block: ParameterBlock) -> None:
         self._block, self._pack, self._counts = block, block.packing.pack_into, block.counts
         self._numbers: tuple[Any, ...] | None = None
         self._given: tuple[Any, ...] | None = None
-        self._zeros: tuple[tuple[int, float], ...] = ()
+        self._zeros: tuple[tuple[int, Any], ...] = ()
         self._memory = ctypes.create_string_buffer(block.size + _MAP_ALIGNMENT)
         begin = ctypes.addressof(self._memory)
         self._begin = -begin % _MAP_ALIGNMENT
-        self._size = ctypes.c_size_t(block.size)
-        self._settings = (ctypes.c_void_p * 5)(
-            _POINTER_IS, begin + self._begin, _SIZE_IS, ctypes.addressof(self._size), _END
-        )
-        self.arguments = ctypes.addressof(self._settings)
+        addresses = [begin + self._begin + offset for offset, _ in block.places]
+        self._addresses = (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
+        self.arguments = ctypes.addressof(self._addresses)
         self._view = memoryview(self._memory)
 
     def fill(self, pointers: Sequence[int], numbers: Sequence[Any] = (), maps: Sequence[bytes] = ()) -> int:
@@ -138,8 +131,12 @@ class Frame:
         Errors: LayoutError for another number of them, and for a number that its parameter does not hold.
         """
         given = pointers, numbers, maps
-        if given == self._given and (not self._zeros or self._same_zeros(numbers)):
-            return self.arguments
+        if given == self._given:
+            for i, zero in self._zeros:
+                if numbers[i] is not zero:  # zeros of both signs are equal, and not the same number
+                    break
+            else:
+                return self.arguments
         self._given = None
         if numbers != self._numbers:
             self._block.check_numbers(numbers)
@@ -158,13 +155,9 @@ class Frame:
             raise self._block.refused(f"parameters {values} do not fit: {error}") from None
         if type(pointers) is type(numbers) is type(maps) is tuple:
             self._given = given
-            self._zeros = tuple([(i, copysign(1, x)) for i in self._block.floats if (x := numbers[i]) == 0])
+            self._zeros = tuple([(i, numbers[i]) for i in self._block.floats if numbers[i] == 0])
         return self.arguments
 
-    def _same_zeros(self, numbers: Sequence[Any]) -> bool:
-        """Whether zeros are of the sign that they had: those of both signs are equal, and not the same number."""
-        return all(copysign(1, numbers[i]) == sign for i, sign in self._zeros)
-
     def packed(self) -> bytes:
-        """The parameters as the kernel finds them."""
+        """The parameters, each in its place."""
         return bytes(self._view[self._begin : self._begin + self._block.size])

@@ -17,6 +17,7 @@ from ...control import SWIZZLES, TensorMap
 from ...errors import DriverError
 from ...program import compiled
 from .bindings import bindings, failure
+from .devices import current, current_device
 
 _BYTES = 128
 _REMEMBERED = 1024
@@ -103,7 +104,8 @@ class MapEncoder:
             cu.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )
         try:
-            status, found = cu.cuTensorMapEncodeTiled(*arguments)
+            with current(current_device()):  # the driver asks for a context, and it does not matter which
+                status, found = cu.cuTensorMapEncodeTiled(*arguments)
         except RuntimeError as error:
             raise DriverError(
                 f"cuTensorMapEncodeTiled: the driver is too old to have it ({error})"

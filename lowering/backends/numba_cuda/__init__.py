@@ -40,6 +40,7 @@ except ImportError as error:
 from .elements import get_element, set_element
 from .fragment import FragmentType
 from .function import DeviceFunction, device_function
+from .memory_function import MemoryFunction, memory_function
 from .gpu import DriverError, gpu_name, gpu_target
 from .ptx import CompileError, compile_ptx
 from .scalar import scalar_instruction
@@ -50,6 +51,7 @@ __all__ = [
     "DeviceFunction",
     "DriverError",
     "FragmentType",
+    "MemoryFunction",
     "compile_ptx",
     "device_function",
     "get_element",
@@ -58,6 +60,7 @@ __all__ = [
     "kernel",
     "kernel_ptx",
     "launch",
+    "memory_function",
     "scalar_instruction",
     "set_element",
 ]

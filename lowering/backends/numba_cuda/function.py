@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from llvmlite import ir
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError
-from numba.cuda.core.targetconfig import ConfigStack
-from numba.cuda.extending import infer_getattr, intrinsic, lower_getattr_generic
-from numba.cuda.typing.templates import AttributeTemplate
+from numba.cuda.extending import intrinsic
 
 from ...program import Program
 from ...tile import Tile
+from .callable import KernelFunction
 from .elements import get_element, set_element, zeros
 from .emit import check, emit
 from .fragment import of_registers, of_tile
 from .memory import load, store
-from .ptx import CompileError, compiled_for, instruction_refusal
 
 
 def device_function(core: Program, tiles: Mapping[str, Tile]) -> DeviceFunction:
@@ -33,7 +31,7 @@ def device_function(core: Program, tiles: Mapping[str, Tile]) -> DeviceFunction:
     return DeviceFunction(core, tiles)
 
 
-class DeviceFunction:
+class DeviceFunction(KernelFunction):
     """``d = f(a, b)`` or ``d = f(a, b, c)`` inside a kernel: a program on fragments, all lanes together.
 
     Arguments follow `roles`.  A program that reads no C takes one all the same, and ignores it.  Wrong arguments, and a
@@ -57,7 +55,7 @@ class DeviceFunction:
 
     def __init__(self, core: Program, tiles: Mapping[str, Tile]) -> None:
         output = check(core)
-        self.program = core
+        super().__init__(core)
         self.roles = tuple([r.role for r in core.inputs])
         self.types = {r.role: of_registers(r) for r in (*core.inputs, output)}
         self.types = {
@@ -73,52 +71,34 @@ class DeviceFunction:
         self.set = set_element
         self._output = self.types[output.role]
         self._intrinsic = self._make_intrinsic()
-        self._numba_type_ = DeviceFunctionType(self)
-
-    def __call__(self, *fragments: Any) -> NoReturn:
-        """Only kernels can call it."""
-        raise TypeError(f"{self!r} is device code: call it inside a function under @cuda.jit")
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{role.lower()}: {self.types[role]}" for role in self.roles)
         return f"<DeviceFunction {self.program.name}({arguments}) -> {self._output}>"
 
-    def accept(self, fragments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-        """TypingError, in words, unless the function takes arguments of these types."""
+    def accept(self, given: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         name = self.program.name
-        self._check_target()
+        self.check_target()
         expected = ", ".join(f"{role} {self.types[role]}" for role in self.roles)
         if keywords:
             raise TypingError(f"{name} takes its fragments by position: {expected}")
-        roles = self._roles_of(len(fragments))
+        roles = self._roles_of(len(given))
         if roles is None:
-            raise TypingError(f"{name} takes {len(self.roles)} fragments ({expected}), got {len(fragments)}")
-        for role, given in zip(roles, fragments, strict=True):
-            if given != self.types[role]:
-                raise TypingError(f"{name}: {role} is a {self.types[role]}, got {given}")
-
-    def _check_target(self) -> None:
-        """TypingError where what is being compiled is for a target without one of the instructions.
-
-        The assembler would say it too, but of a line of PTX that the user didn't write.
-        """
-        flags = ConfigStack.top_or_none()
-        capability = getattr(flags, "compute_capability", None)
-        if capability is None:
-            return
-        try:
-            refusals = [instruction_refusal(self.program, where) for where in compiled_for(capability)]
-        except CompileError as error:
-            refusals = [str(error)]
-        if all(refusals):
-            raise TypingError(f"{self.program.name}: {refusals[0]}")
+            raise TypingError(f"{name} takes {len(self.roles)} fragments ({expected}), got {len(given)}")
+        for role, found in zip(roles, given, strict=True):
+            if found != self.types[role]:
+                raise TypingError(f"{name}: {role} is a {self.types[role]}, got {found}")
 
     def _roles_of(self, count: int) -> tuple[str, ...] | None:
         """The roles of that many arguments; None where the count is wrong."""
         if count == len(self.roles):
             return self.roles
         with_c = (*self.roles[:2], "C", *self.roles[2:])
-        return with_c if self.roles[:2] == ("A", "B") and "C" not in self.roles and count == len(with_c) else None
+        return (
+            with_c
+            if self.roles[:2] == ("A", "B") and "C" not in self.roles and count == len(with_c)
+            else None
+        )
 
     def _make_intrinsic(self) -> Any:
         """The program under numba's interface for code generation.  Arguments have been accepted before."""
@@ -130,50 +110,10 @@ class DeviceFunction:
                 context: Any, builder: ir.IRBuilder, signature: Any, args: Sequence[ir.Value]
             ) -> ir.Value:
                 given = {role: builder.extract_value(args[0], i) for i, role in enumerate(roles)}
-                return emit(builder, self.program, [given[role] for role in self.roles])
+                (found,) = emit(builder, self.program, [given[role] for role in self.roles])
+                return found
 
             return self._output(types.StarArgTuple.from_types(fragments)), codegen
 
         typed.__name__ = typed.__qualname__ = self.program.name
         return intrinsic(typed)
-
-
-class DeviceFunctionType(types.Callable, types.Opaque):
-    """The numba type of one `DeviceFunction`: a constant that can be called and has attributes."""
-
-    def __init__(self, function: DeviceFunction) -> None:
-        self.function = function
-        self._callee: Any = None
-        super().__init__(name=f"DeviceFunction({function.program.name} {id(function):#x})")
-
-    @property
-    def key(self) -> DeviceFunction:
-        return self.function
-
-    def get_call_type(self, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
-        self.function.accept(args, kws)
-        self._callee = context.resolve_value_type(self.function._intrinsic)
-        return self._callee.get_call_type(context, args, kws)
-
-    def get_call_signatures(self) -> tuple[list[Any], bool]:
-        return [], True
-
-    def get_impl_key(self, sig: Any) -> Any:
-        return self._callee.get_impl_key(sig)
-
-
-@infer_getattr
-class _Attributes(AttributeTemplate):
-    """The helpers that kernels reach through the function."""
-
-    key = DeviceFunctionType
-
-    def generic_resolve(self, typ: DeviceFunctionType, attr: str) -> Any:
-        value = vars(typ.function).get(attr) if not attr.startswith("_") else None
-        return None if value is None else self.context.resolve_value_type(value)
-
-
-@lower_getattr_generic(DeviceFunctionType)
-def _get_attribute(context: Any, builder: ir.IRBuilder, typ: Any, value: ir.Value, attr: str) -> ir.Value:
-    """Functions are constants without a value of their own."""
-    return context.get_dummy_value()

@@ -6,37 +6,58 @@ Two's complement: shifts and masks floor also below zero, so a division by a pow
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from llvmlite import ir
 
 from tilelayout import LayoutError
-from tilelayout.expr import Bitwise, Division, Expr, FloorDiv, Index, Polynomial, Shift, Var, bounds
+from tilelayout.expr import Bitwise, Division, Expr, FloorDiv, Index, Polynomial, Shift, Var, bounds, variables
 
 INDEX = ir.IntType(64)
 
 
 class IndexValues:
-    """Emits expressions in given variables; one that was emitted before is not emitted again."""
+    """Emits expressions in given variables; one that was emitted before is not emitted again.
+
+    Attributes:
+        variables: their values, by name.
+        known: the values of expressions so far.
+        bases: the same of addresses, by buffer and the part that is no constant.
+    """
 
     def __init__(self, builder: ir.IRBuilder, variables: Mapping[str, ir.Value]) -> None:
         self._builder = builder
-        self._variables = variables
-        self._known: dict[Expr, ir.Value] = {}
+        self.variables = dict(variables)
+        self.known: dict[Expr, ir.Value] = {}
+        self.bases: dict[tuple[Any, Index], ir.Value] = {}
+
+    def inner(self) -> IndexValues:
+        """The same for a branch: what is emitted there is not known behind it."""
+        found = IndexValues(self._builder, self.variables)
+        found.known, found.bases = dict(self.known), dict(self.bases)
+        return found
+
+    def assign(self, name: str, value: ir.Value) -> None:
+        """Give a variable a value; what was known of its former one is forgotten."""
+        if name in self.variables:
+            self.known = {x: v for x, v in self.known.items() if not _mentions(x, name)}
+            self.bases = {x: v for x, v in self.bases.items() if not _mentions(x[1], name)}
+        self.variables[name] = value
 
     def value(self, x: Index) -> ir.Value:
         """The value of an expression.  Errors: LayoutError for a variable or a division that has none here."""
         if isinstance(x, int):
             return ir.Constant(INDEX, x)
-        if x not in self._known:
-            self._known[x] = self._compute(x)
-        return self._known[x]
+        if x not in self.known:
+            self.known[x] = self._compute(x)
+        return self.known[x]
 
     def _compute(self, x: Expr) -> ir.Value:
         if isinstance(x, Var):
-            if x.name not in self._variables:
-                known = ", ".join(self._variables)
+            if x.name not in self.variables:
+                known = ", ".join(self.variables)
                 raise LayoutError("address", f"a thread has no variable {x.name!r}", f"it has {known}")
-            return self._variables[x.name]
+            return self.variables[x.name]
         if isinstance(x, Polynomial):
             return self._sum(x)
         if isinstance(x, Division):
@@ -74,3 +95,7 @@ class IndexValues:
             raise LayoutError("address", f"{x} divides what may be negative, by no power of two")
         operation = self._builder.udiv if quotient else self._builder.urem
         return operation(dividend, self.value(x.divisor))
+
+
+def _mentions(x: Index, name: str) -> bool:
+    return any(v.name == name for v in variables(x))

@@ -134,7 +134,7 @@ class _Held:
         """
         view = context.make_array(array_type)(context, builder, array)
         strides = _strides(builder, array_type, view)
-        index = IndexValues(builder, _thread(builder, self.warps))
+        index = IndexValues(builder, thread(builder, self.warps))
         start = builder.bitcast(view.data, _BYTE.as_pointer())
         bases: dict[tuple[Index, ...], ir.Value] = {}
         for slot, coordinate in self.coordinates.items():
@@ -172,7 +172,7 @@ def _dot(builder: ir.IRBuilder, values: Values, strides: Values) -> ir.Value:
     return total
 
 
-def _thread(builder: ir.IRBuilder, warps: int) -> dict[str, ir.Value]:
+def thread(builder: ir.IRBuilder, warps: int) -> dict[str, ir.Value]:
     """The variables of coordinates."""
     sreg = "llvm.nvvm.read.ptx.sreg.tid.x"
     function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.IntType(32), ()), sreg)

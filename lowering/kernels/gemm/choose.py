@@ -102,9 +102,8 @@ def choose(
     Without extents the largest tile.
     """
     empty = extents is not None and extents.K == 0
-    found = configs(problem, target, "cp_async" if empty and target.sm >= 80 else None)
-    if empty and not found:
-        found = configs(problem, target, "registers")
+    feed = feed_of(problem, target)
+    found = configs(problem, target, "cp_async" if empty and feed == "tma" else feed)  # which has no tensor of K = 0
     if extents is None:
         return found[0]
     return min(found, key=lambda c: _cost(c, extents, multiprocessors))

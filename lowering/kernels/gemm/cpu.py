@@ -41,7 +41,8 @@ def simulate(
     shape = (*np.broadcast_shapes(arrays["A"].shape[:-2], arrays["B"].shape[:-2]), *_result(arrays))
     arrays["D"] = np.zeros(shape, dtype(p.D.dtype).numpy)
     order = {m.name: m for m in p.matrices}
-    given = kernel.internal({n: _shaped(x, alignment) for n, x in arrays.items()})
+    lying = {name: np.asarray(user[name]) if name != "D" else x for name, x in arrays.items()}
+    given = kernel.internal({n: _shaped(x, alignment) for n, x in lying.items()})
     mine = {
         _own(kernel, n): x if n == "bias" or not kernel.transposed else x.swapaxes(-1, -2)
         for n, x in arrays.items()
@@ -78,7 +79,8 @@ def _converted(name: str, x: Any, kind: str) -> Any:
 
 
 def _shaped(x: Any, alignment: int) -> Shaped:
-    steps = tuple([s // max(1, x.itemsize) for s in x.strides])
+    whole = all(s % x.itemsize == 0 for s in x.strides)
+    steps = tuple([s // x.itemsize if whole else 0 for s in x.strides])
     return Shaped(x.shape, steps, alignment)
 
 
@@ -90,7 +92,7 @@ def _lying(x: Shaped, contiguous: int) -> Shaped:
     """As it lies where that is in the kernel's order, packed in that order otherwise: flat memory is made anew."""
     c = contiguous - 2
     other = -3 - c
-    if x.strides[c] == 1 and x.strides[other] >= max(1, x.shape[c]):
+    if x.strides[c] == 1 and x.strides[other] >= max(1, x.shape[c]) and min(x.strides) >= 0:
         return x
     strides = [0] * len(x.shape)
     strides[c], strides[other] = 1, max(1, x.shape[c])

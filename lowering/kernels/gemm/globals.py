@@ -16,13 +16,14 @@ from .problem import Matrix, Problem
 from .schedule import BATCHES, LIMIT, K, M, N
 
 BATCH_LIMIT = 1 << 40
-"""Elements from one batch to the next, at most; the copy engine takes no more bytes.  From one row or column to the
-next there are at most `LIMIT`, so that 64 bits hold every place in bytes."""
+"""Elements from one batch to the next, at most; the copy engine takes no more bytes."""
+LEADING_LIMIT = LIMIT >> 1
+"""Elements from one row or column to the next, at most, so that 64 bits hold every place in bytes."""
 
 
 def leading(matrix: Matrix) -> Parameter:
     """Elements between neighbors along the dimension that is not contiguous."""
-    return Parameter(f"ld{matrix.name.lower()}", "s64", 0, LIMIT)
+    return Parameter(f"ld{matrix.name.lower()}", "s64", 0, LEADING_LIMIT)
 
 
 def batch_stride(matrix: Matrix) -> Parameter:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from tilelayout import LayoutError
 
 from .config import Config
+from .globals import BATCH_LIMIT, LEADING_LIMIT
 from .problem import Problem
-from .schedule import LIMIT
+from .schedule import LIMIT, MOST_BATCHES
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,18 @@ def numbers(problem: Problem, config: Config, extents: Extents) -> dict[str, int
         for name, stride in extents.batch.items():
             out[f"batch_{name.lower()}"] = stride
     for name, value in out.items():
-        if value > LIMIT and not name.startswith("batch_"):
+        if value > _most(name):
             raise LayoutError(
-                "gemm", f"{name} = {value} is beyond {LIMIT}, which the kernel's arithmetic holds"
+                "gemm", f"{name} = {value} is beyond {_most(name)}, which the kernel's arithmetic holds"
             )
     return out
+
+
+def _most(name: str) -> int:
+    """The upper bound of a parameter."""
+    if name == "batches":
+        return MOST_BATCHES
+    return BATCH_LIMIT if name.startswith("batch_") else LEADING_LIMIT if name.startswith("ld") else LIMIT
 
 
 def grid_size(config: Config, tiles: int, multiprocessors: int) -> int:

@@ -23,7 +23,9 @@ TILES = Parameter("tiles", "s32", 0, LIMIT)
 PER_BATCH = Parameter("tiles_per_batch", "s32", 1, LIMIT)
 ROWS = Parameter("row_tiles", "s32", 1, LIMIT)
 COLUMNS = Parameter("column_tiles", "s32", 1, LIMIT)
-BATCHES = Parameter("batches", "s32", 1, LIMIT)
+MOST_BATCHES = (1 << 18) - 1
+"""So few that 64 bits hold where each begins, however far apart they are."""
+BATCHES = Parameter("batches", "s32", 1, MOST_BATCHES)
 
 MOST_TILES = LIMIT >> 4
 """Tiles in one dimension, of at least 16 elements each."""
@@ -64,7 +66,7 @@ class Place:
 
     @property
     def batch(self) -> Var:
-        return self._var("batch", LIMIT)
+        return self._var("batch", MOST_BATCHES)
 
     @property
     def part(self) -> Var:

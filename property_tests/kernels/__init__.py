@@ -1,0 +1,1 @@
+"""Whole GEMM kernels on the CPU: random problems, every configuration, cases, mutations, refusals."""

@@ -1,0 +1,79 @@
+"""A problem on the CPU's machine as a launch would carry it out: arrays where they lie, all other memory guarded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lowering.backends.cta_machine import run_grid
+from lowering.kernels.gemm.built import Built
+from lowering.kernels.gemm.numbers import Extents, grid_size
+from lowering.kernels.gemm.shapes import Shaped
+from lowering.program import Program
+
+from .problems import Case, Placed
+
+MULTIPROCESSORS = 3
+"""That the simulated GPU has: CTAs take several tiles."""
+
+
+def found_for(case: Case, given: dict[str, Placed]) -> tuple[Built, Extents]:
+    """What a call with these arrays builds, and its extents."""
+    kernel = case.kernel
+    reads_c = "C" in case.orders and case.beta != 0
+    shaped = {
+        name: Shaped(x.shape, x.strides, x.offset * x.flat.itemsize)
+        for name, x in given.items()
+        if name != "C" or reads_c
+    }
+    return kernel.for_call(kernel.internal(shaped), case.alpha, reads_c, MULTIPROCESSORS)
+
+
+def simulated(
+    case: Case,
+    given: dict[str, Placed],
+    change: Callable[[Program], Program] = lambda p: p,
+    schedule: int | None = None,
+    numerics: str = "exact",
+) -> Any:
+    """D.  Nothing but the arrays' elements may be read, and nothing but D's written, which hold nothing before.
+
+    Args:
+        case: the problem.
+        given: its arrays.
+        change: made to the program first.
+        schedule: of the machine; by default the case's.
+        numerics: as of the machine.
+    """
+    built, extents = found_for(case, given)
+    if extents.empty:
+        return given["D"].array
+    names = case.kernel.own_names
+    program = change(built.program)
+    there = {b.name for b in program.buffers if b.space == "global"}
+    mine = {names[name]: x for name, x in given.items() if names[name] in there}
+    inside = {name: _inside(x) for name, x in mine.items()}
+    values = built.values(extents, case.alpha, 1.0 if case.beta is None else case.beta)
+    flat = run_grid(
+        program,
+        (grid_size(built.config, values["tiles"], MULTIPROCESSORS), 1, 1),
+        {name: x.flat[x.offset :] for name, x in mine.items()},
+        {p.name: values[p.name] for p in program.parameters},
+        numerics=numerics,
+        schedule=case.schedule if schedule is None else schedule,
+        written={"D": np.zeros(inside["D"].shape, bool)},
+        guarded={name: ~mask for name, mask in inside.items()},
+    )["D"]
+    d = given["D"]
+    rest = ~inside["D"]
+    assert flat[rest].tobytes() == d.flat[d.offset :][rest].tobytes()
+    return Placed(flat, 0, d.shape, d.strides).array
+
+
+def _inside(x: Placed) -> Any:
+    """Which elements of the memory are the array's."""
+    mask = np.zeros(x.flat.size - x.offset, bool)
+    Placed(mask, 0, x.shape, x.strides).array[...] = True
+    return mask
