@@ -102,9 +102,9 @@ class Window:
 
         >>> from tilelayout import S
         >>> Window.of(
-        ...     "x", "float16", TileLayout(S[(2, 8, 8) : (64, 8, 128)]), (16, 8), (0, 0), (16, 8), 16
+        ...     "x", "float16", TileLayout(S[(2, 8, 8) : (1024, 8, 128)]), (16, 8), (0, 0), (16, 8), 16
         ... ).dims
-        (((2, 64), (8, 8)), ((8, 128),))
+        (((2, 1024), (8, 8)), ((8, 128),))
         """
         what = f"Window {name}"
         extents = tuple([as_extent(n, what, "size") for n in sizes])

@@ -114,7 +114,9 @@ def _machine_code(ptx: str, target: Target) -> tuple[bytes, str]:
 
 def _hint(log: str) -> str:
     """What helps where the library ignored ``setmaxnreg``."""
-    return "; no ptxas was found: install nvidia-cuda-nvcc, or name one by TILELAYOUT_PTXAS" * ("setmaxnreg" in log)
+    return "; no ptxas was found: install nvidia-cuda-nvcc, or name one by TILELAYOUT_PTXAS" * (
+        "setmaxnreg" in log
+    )
 
 
 def assembler_version(ptx: str) -> str:

@@ -65,9 +65,10 @@ def shared_accesses(program: Program) -> tuple[SharedAccess, ...]:
             continue
         for operand, argument in zip(instr.instruction.operands, instr.arguments, strict=True):
             if isinstance(argument, Address) and argument.buffer.space == "shared":
-                at = evaluate(argument.unit, _places(argument.unit, lane, warp)) * argument.buffer.unit_bytes
-                rows = zip(np.broadcast_to(at, lane.shape), active, strict=True)
-                starts = [row[on][: operand.lanes].tolist() for row, on in rows if on.any()]
+                on = active.any(axis=1)  # of other warps the address may be none
+                at = evaluate(argument.unit, _places(argument.unit, lane[on], warp[on])) * argument.buffer.unit_bytes
+                rows = zip(np.broadcast_to(at, lane[on].shape), active[on], strict=True)
+                starts = [row[lanes][: operand.lanes].tolist() for row, lanes in rows]
                 reports = [_report(instr.instruction, operand, argument, row) for row in starts]
                 worst = max(reports, key=lambda r: (r.degree, r.wavefronts))
                 found.append(

@@ -78,10 +78,17 @@ class KernelText(ABC):
 
     def address(self, operand: Operand, address: Address, instruction: Instruction) -> list[str]:
         """The arguments of a helper for an address."""
+        bit = [self.integer(address.bit)] if has_bit(operand, instruction) else []
+        return [self.shared_place(address) if address.buffer.space == "shared" else self.place(address), *bit]
+
+    def place(self, address: Address) -> str:
+        """A pointer in C."""
         unit, pointer = address.unit, self.pointers[address.buffer]
-        place = pointer if unit == 0 else f"{pointer} + {in_sum(self.integer(unit))}"
-        out = [f"{self.place_of}({place})" if address.buffer.space == "shared" else place]
-        return [*out, self.integer(address.bit)] if has_bit(operand, instruction) else out
+        return pointer if unit == 0 else f"{pointer} + {in_sum(self.integer(unit))}"
+
+    def shared_place(self, address: Address) -> str:
+        """A place in shared memory, as instructions take it."""
+        return f"{self.place_of}({self.place(address)})"
 
 
 def _note(b: Buffer, name: str) -> str:

@@ -17,10 +17,10 @@ from ..isa.operand_map import LANES
 from ..isa.parameter import LOAD_PARAMETER
 from ..isa.record import Instruction, Operand
 from ..program import Address, Argument, Comment, If, Instr, Program, Statement, While, every, unrolled
-from .address import width
+from .address import byte_offset, width
 from .cuda_helpers import TENSOR_MAP, is_constant
 from .cuda_kernel import KernelText
-from .cuda_text import PLAIN, no_macro
+from .cuda_text import PLAIN, in_sum, no_macro
 from .names import comment_line
 
 _NUMBER = {"s32": "int", "s64": "long long", "f32": "float", "f64": "double"}
@@ -66,12 +66,26 @@ class StructuredText(KernelText):
 
     # --- declarations -------------------------------------------------------------------------------
 
+    def shared_arrays(self) -> list[str]:
+        """One array, and where each buffer begins in it, in bytes: instructions take places of 32 bits."""
+        if not self.shared.offsets:
+            return []
+        most = max(b.alignment for b in self.shared.offsets)
+        kind, size = ("extern ", "") if self.shared.dynamic else ("", str(self.shared.bytes))
+        array = f"{kind}__shared__ __align__({most}) unsigned char {self.dynamic}[{size}];"
+        return [f"{array}  // {self.shared.bytes} bytes"] + [
+            f"const unsigned {self.pointers[b]} = {self.place_of}({self.dynamic}{f' + {at}' if at else ''});"
+            for b, at in self.shared.offsets.items()
+        ]
+
+    def shared_place(self, address: Address) -> str:
+        offset, base = byte_offset(address), self.pointers[address.buffer]
+        return base if offset == 0 else f"{base} + {in_sum(self.integer(offset))}"
+
     def places(self) -> list[str]:
         """Where the thread and the CTA are, as far as it is asked."""
         used = self._used()
-        return [
-            f"const int {self.spelled[name]} = {text};" for name, text in _PLACES.items() if name in used
-        ]
+        return [f"const int {self.spelled[name]} = {text};" for name, text in _PLACES.items() if name in used]
 
     def variables(self) -> list[str]:
         """What is assigned, by width."""
@@ -140,8 +154,9 @@ class StructuredText(KernelText):
             elif isinstance(s, Set):
                 out.append(f"{indent}{self.spelled[s.variable.name]} = {self.integer(s.value)};")
             elif isinstance(s, While):
-                out += [f"{indent}while ({self.condition(s.condition)}) {{", *self.statements(s.body, further)]
-                out.append(f"{indent}}}")
+                # The program says how often instructions are repeated in the text; the compiler shall not.
+                out += [f"{indent}#pragma unroll 1", f"{indent}while ({self.condition(s.condition)}) {{"]
+                out += [*self.statements(s.body, further), f"{indent}}}"]
             elif isinstance(s, If):
                 out += [f"{indent}if ({self.condition(s.condition)}) {{", *self.statements(s.body, further)]
                 if s.orelse:

@@ -56,7 +56,9 @@ def _in_package(package: str, file: str) -> list[Path]:
 def ptxas_version(path: str) -> str:
     """What the program calls itself, for messages and for keys of caches."""
     try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=SECONDS, check=False)
+        said = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=SECONDS, check=False
+        )
     except OSError as error:
         return f"ptxas ({error})"
     lines = [x.strip() for x in said.stdout.splitlines() if "release" in x]

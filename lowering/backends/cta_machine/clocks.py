@@ -7,7 +7,9 @@ entry for t is at least s.  (Flanagan, Freund, "FastTrack: efficient and precise
 
 What the copy engine writes is marked with the mbarrier that counts it, in place of a thread: only who waits on that
 barrier knows of it.  Where copies of threads arrive at mbarriers, each thread has a second column that they are marked
-with: the thread itself knows no more of them than it has waited for, and their arrivals publish nothing else.  Beside what is known stands what is *fenced*: writes of threads that the copy engine can see.
+with: the thread itself knows no more of them than it has waited for, and their arrivals publish nothing else.
+
+Beside what is known stands what is *fenced*: writes of threads that the copy engine can see.
 """
 
 from __future__ import annotations

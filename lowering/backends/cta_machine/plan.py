@@ -43,8 +43,7 @@ class Shared:
         buffer: the buffer.
         offset: of its first byte.
         granule: bytes of its narrowest access.
-        by_threads: whether nothing writes it that is known by waiting at an mbarrier alone: the copy engine, copies that
-            arrive.
+        by_threads: whether neither the copy engine writes it nor copies that arrive at mbarriers.
         barriers: whether it holds mbarriers, and the number of the first.
     """
 

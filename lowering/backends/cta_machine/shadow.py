@@ -80,7 +80,7 @@ class Shadow:
     """The history of a buffer in shared memory.
 
     Attributes:
-        by_threads: whether no write here is known by waiting at an mbarrier alone.
+        by_threads: whether neither the copy engine writes here nor copies that arrive at mbarriers.
         describe: what happened at an event, as text.
     """
 

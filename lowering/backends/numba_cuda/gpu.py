@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba import cuda
 
 from ...errors import DriverError
@@ -49,3 +51,8 @@ def _check_driver(what: str) -> None:
     if not cuda.is_available():
         reason = " ".join(str(cuda.cuda_error() or "no device").split()).rstrip(" :")
         raise DriverError(f"{what} needs an NVIDIA driver and a GPU, and there is none here: {reason}")
+
+
+def new_array(shape: tuple[int, ...], dtype: str) -> Any:
+    """An array on the current GPU, row-major, of whatever it holds."""
+    return cuda.device_array(shape, dtype)

@@ -21,6 +21,7 @@ from ...isa.protocols import CP_ASYNC
 from ...program import Address, Instr, Program, Registers, every
 from ...window import Window
 from .callable import KernelFunction
+from .elements import get_element, set_element, zeros
 from .emit import emit
 from .fragment import of_registers
 from .index import INDEX
@@ -59,6 +60,8 @@ class MemoryFunction(KernelFunction):
     Attributes, usable inside kernels:
         shared_array: ``shared_array() -> array`` for the one tile in shared memory, aligned; ``shared_array(n)`` is 2-d,
             of n stages, ``array[i]`` one of them.  Only with one such tile.
+        zeros_d: ``zeros_d() -> fragment`` of an operand D that is a fragment; likewise for each of them.
+        get, set: elements of fragments, as of `DeviceFunction`.
         commit, wait: of asynchronous copies: ``commit()`` closes a group, ``wait(pending)`` waits for all but so many.
 
     And outside:
@@ -100,6 +103,10 @@ class MemoryFunction(KernelFunction):
         shared = [m.buffer for m in self.memory if m.buffer.space == "shared"]
         if len(shared) == 1:
             self.shared_array = shared_array(shared[0])
+        for role, kind in self.types.items():
+            name = f"zeros_{role.lower()}"
+            setattr(self, name, zeros(name, kind))
+        self.get, self.set = get_element, set_element
         if any(i.protocol == CP_ASYNC for i in program.instructions):
             self.commit, self.wait = commit_group, wait_group
         self._intrinsic = self._make_intrinsic()

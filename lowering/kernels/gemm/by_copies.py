@@ -128,4 +128,5 @@ def _loop(
             Set(PARITY, NEXT_PARITY),
             Set(LEFT, LEFT - 1),
         ),
+        hoist=config.fragments == 2,
     )

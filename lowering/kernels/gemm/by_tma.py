@@ -141,6 +141,7 @@ def multiply(
             Set(PARITY, NEXT_PARITY),
             Set(LEFT, LEFT - config.unroll),
         ),
+        hoist=config.fragments == 2,
     )
     return [
         Set(STAGE, 0),

@@ -6,6 +6,8 @@ multiprocessors takes smaller ones.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...target import Target
 from .config import Config, Feed
 from .numbers import Extents, tiles_of
@@ -42,6 +44,14 @@ SHAPES: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
     ((16, 64), (1, 4)),
 )
 """Tiles of rows and columns with their warps, the largest first."""
+THREADS_SHAPES: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
+    ((128, 128), (2, 4)),
+    ((64, 128), (2, 4)),
+    ((64, 64), (2, 2)),
+    ((32, 64), (2, 2)),
+    ((16, 64), (1, 4)),
+)
+"""The same where threads hold the next stage in registers too."""
 STAGE_BYTES = 128
 """Of a row of a stage along K: a row of shared memory."""
 
@@ -73,7 +83,7 @@ def depth_of(problem: Problem, target: Target) -> int:
 
 def by_bulk(problem: Problem) -> bool:
     """Whether results can go through shared memory to the copy engine."""
-    return problem.D.bytes == 2 and problem.D.alignment % BULK_ALIGNMENT == 0 and problem.C is None
+    return problem.D.bytes in (2, 4) and problem.D.alignment % BULK_ALIGNMENT == 0 and problem.C is None
 
 
 def configs(problem: Problem, target: Target, feed: Feed | None = None) -> list[Config]:
@@ -81,16 +91,17 @@ def configs(problem: Problem, target: Target, feed: Feed | None = None) -> list[
     feed = feed or feed_of(problem, target)
     out: list[Config] = []
     depth = depth_of(problem, target)
-    for (m, n), warps in SHAPES:
-        slots = 2 if feed == "tma" and by_bulk(problem) and n // warps[1] >= 32 else 0
-        beside = slots * warps[0] * warps[1] * 16 * (n // warps[1]) * 2
+    for (m, n), warps in THREADS_SHAPES if feed == "registers" else SHAPES:
+        slots = (
+            {2: 2, 4: 1}[problem.D.bytes] if feed == "tma" and by_bulk(problem) and n // warps[1] >= 32 else 0
+        )
+        beside = slots * warps[0] * warps[1] * 16 * (n // warps[1]) * problem.D.bytes
         stages = stages_of(problem, (m, n, depth), target, beside)
-        if stages < 2 or (problem.accumulator == "float64" and m * n > 128 * 64):
+        if stages < 2 or (problem.accumulator == "float64" and m * n > 64 * 64):
             continue
         if feed == "registers":
             stages = 2
-        unroll = 2 if feed == "tma" and stages >= 4 and m * n >= 128 * 128 else 1
-        out.append(Config((m, n, depth), warps, stages // unroll * unroll, feed, unroll, 16, 1, 1, slots))
+        out.append(Config((m, n, depth), warps, stages, feed, 1, 16, 1, 1, slots))
     return out
 
 
@@ -101,12 +112,20 @@ def choose(
 
     Without extents the largest tile.
     """
-    empty = extents is not None and extents.K == 0
     feed = feed_of(problem, target)
-    found = configs(problem, target, "cp_async" if empty and feed == "tma" else feed)  # which has no tensor of K = 0
-    if extents is None:
-        return found[0]
-    return min(found, key=lambda c: _cost(c, extents, multiprocessors))
+    if extents is not None and extents.K == 0 and feed == "tma":
+        feed = "cp_async"  # the copy engine knows no tensor without elements
+    found = configs(problem, target, feed)
+    best = found[0] if extents is None else min(found, key=lambda c: _cost(c, extents, multiprocessors))
+    return replace(best, unroll=_unroll(best, extents))
+
+
+def _unroll(config: Config, extents: Extents | None) -> int:
+    """Stages in a turn: as many as divide both the stages and those of a tile, so that none is read in vain."""
+    if config.feed != "tma" or config.tile[0] * config.tile[1] < 128 * 128:
+        return 1
+    count = config.stages if extents is None else max(1, -(-extents.K // config.tile[2]))
+    return max(u for u in (1, 2, 4) if config.stages % u == 0 and count % u == 0)
 
 
 def _cost(config: Config, extents: Extents, multiprocessors: int) -> float:

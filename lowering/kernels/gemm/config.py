@@ -28,6 +28,7 @@ class Config:
         splits: parts of K that different CTAs add up.
         resident: CTAs that share a multiprocessor.
         slots: of a warp, to collect 16 rows of the result in for the copy engine; 0: results go to memory directly.
+        fragments: sets of registers for a step's fragments: 2, so that one is loaded while the other is used, or 1.
     """
 
     tile: tuple[int, int, int]
@@ -39,6 +40,7 @@ class Config:
     splits: int = 1
     resident: int = 1
     slots: int = 0
+    fragments: int = 2
 
     def __post_init__(self) -> None:
         if self.feed not in FEEDS:
@@ -46,6 +48,8 @@ class Config:
         for name in ("stages", "unroll", "group", "splits", "resident"):
             if getattr(self, name) < 1:
                 raise LayoutError("Config", f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.fragments not in (1, 2):
+            raise LayoutError("Config", f"{self.fragments} sets of fragments", "1 or 2")
         if self.stages < 2 or self.stages % self.unroll:
             raise LayoutError(
                 "Config", f"{self.stages} stages: at least 2, a multiple of unroll {self.unroll}"
@@ -66,5 +70,5 @@ class Config:
         return (
             f"{m}x{n}x{k}_w{self.warps[0]}x{self.warps[1]}_s{self.stages}_{self.feed}_u{self.unroll}_g{self.group}"
             f"{f'_k{self.splits}' if self.splits > 1 else ''}{f'_r{self.resident}' if self.resident > 1 else ''}"
-            f"{f'_o{self.slots}' if self.slots else ''}"
+            f"{f'_o{self.slots}' if self.slots else ''}{'_f1' if self.fragments == 1 else ''}"
         )

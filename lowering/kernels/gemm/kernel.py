@@ -44,7 +44,8 @@ class GemmKernel:
     ) -> None:
         self.problem, self.target, self.config, self.transposed = problem, target, config, transposed
         self._built: dict[tuple[Problem, Config], Built] = {}
-        self._plans: dict[Any, Any] = {}
+        self.plans: dict[Any, Any] = {}  # of `launch`
+        self._operands: dict[bool, Any] = {}
 
     # --- what is built ---------------------------------------------------------------------------
 
@@ -90,7 +91,7 @@ class GemmKernel:
                     )
             if found is not None and found.K == 0:
                 raise LayoutError("gemm", "the copy engine has no tensor of K = 0", "leave config= out")
-        if config.slots and (problem.D.bytes != 2 or problem.D.alignment % BULK_ALIGNMENT):
+        if config.slots and (problem.D.bytes not in (2, 4) or problem.D.alignment % BULK_ALIGNMENT):
             raise LayoutError(
                 "gemm",
                 f"D ({problem.D.dtype}, aligned to {problem.D.alignment} bytes) cannot go through the copy engine",
@@ -227,6 +228,15 @@ class GemmKernel:
         """User's name of an array -> the kernel's."""
         names = ("A", "B", "C", "D", "bias")
         return {n: SWAPPED.get(n, n) if self.transposed else n for n in names}
+
+    def operands(self, has_c: bool) -> Any:
+        """The names of a call's arrays in order, and what reads them; with C or without."""
+        found = self._operands.get(has_c)
+        if found is None:
+            from .launch import operands
+
+            found = self._operands[has_c] = operands(self, has_c)
+        return found
 
     def check_operands(self, C: Any, bias: Any, beta: float | None) -> tuple[bool, float]:
         """Whether C is read, and beta.

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 from tilelayout import LayoutError
 
 from ...backends.driver import (
-    DeviceArray,
     LoadedKernel,
     MapEncoder,
+    Operand,
+    Operands,
     ParameterBlock,
     as_device_array,
-    check_overlap,
-    common_device,
     device,
     load,
-    stream_of,
-    wait_for,
 )
+from ...backends.driver.operands import Taken
 from .built import Built
 from .numbers import Extents, grid_size
 from .shapes import Shaped
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from .kernel import GemmKernel
 
 _KEPT = 4096
+_ALIGNED = 15
+"""Bits of an address that decide how wide accesses may be."""
 
 
 class Plan:
@@ -38,27 +38,51 @@ class Plan:
         grid: CTAs.
     """
 
-    def __init__(self, built: Built, loaded: LoadedKernel, extents: Extents, multiprocessors: int) -> None:
+    def __init__(
+        self, built: Built, loaded: LoadedKernel, extents: Extents, multiprocessors: int, names: list[str]
+    ) -> None:
         self.built, self.loaded, self.extents = built, loaded, extents
         self.block = ParameterBlock(built.program)
         self.values = built.values(extents, 1.0, 0.0)
         self.grid = (grid_size(built.config, self.values["tiles"], multiprocessors), 1, 1)
-        self.encoders = tuple([MapEncoder(m) for m in built.program.maps])
-        self.tensors = tuple([b.name for b in built.program.buffers if b.space == "global"])
+        self.threads = built.threads
+        tensors = [b.name for b in built.program.buffers if b.space == "global"]
+        self.order = tuple([names.index(t) for t in tensors])
+        self.maps = tuple(
+            [(names.index(m.buffer.name), MapEncoder(m).bound(self.values)) for m in built.program.maps]
+        )
         self._numbers: dict[tuple[float, float], tuple[Any, ...]] = {}
 
-    def start(self, pointers: dict[str, int], alpha: float, beta: float, stream: int) -> None:
-        """Launch."""
-        numbers = self._numbers.get((alpha, beta))
+    def start(self, pointers: tuple[int, ...], alpha: float, beta: float, stream: int) -> None:
+        """Launch on arrays in the order of the names."""
+        numbers = self._numbers.get((alpha, beta)) if alpha and beta else None  # 0.0 and -0.0 are one key
         if numbers is None:
             if len(self._numbers) > _KEPT:
                 self._numbers.clear()
             numbers = self.built.ordered({**self.values, "alpha": alpha, "beta": beta})
             self._numbers[alpha, beta] = numbers
         frame = self.block.frame()
-        maps = tuple([e(pointers[e.tensor.buffer.name], self.values) for e in self.encoders])
-        frame.fill(tuple([pointers[name] for name in self.tensors]), numbers, maps)
-        self.loaded.launch(self.grid, self.built.threads, frame.arguments, stream)
+        maps = [encoded[pointers[i]] for i, encoded in self.maps]
+        frame.fill([pointers[i] for i in self.order], numbers, maps)
+        self.loaded.launch(self.grid, self.threads, frame.arguments, stream)
+
+
+EMPTY = object()
+"""The plan of a call whose result has no element."""
+
+
+def operands(kernel: GemmKernel, has_c: bool) -> tuple[list[str], Operands]:
+    """The arrays that a call takes, in order: their names, and what reads them."""
+    p = kernel.problem
+    rank = 3 if p.batched else 2
+    a, b = (p.A, p.B) if not kernel.transposed else (p.B, p.A)
+    found = [Operand("A", a.dtype, rank), Operand("B", b.dtype, rank)]
+    if has_c and p.C is not None:
+        found.append(Operand("C", p.C.dtype, rank))
+    if p.bias:
+        found.append(Operand("bias", p.D.dtype, 1))
+    found.append(Operand("D", p.D.dtype, rank, True))
+    return [o.role for o in found], Operands(found)
 
 
 def launch(
@@ -73,88 +97,76 @@ def launch(
     stream: Any,
 ) -> Any:
     """See `GemmKernel.__call__`."""
-    p = kernel.problem
     has_c, beta = kernel.check_operands(C, bias, beta)
-    rank = 3 if p.batched else 2
-    a, b = (p.A, p.B) if not kernel.transposed else (p.B, p.A)
-    arrays = [as_device_array(A, "A", a.dtype, rank=rank), as_device_array(B, "B", b.dtype, rank=rank)]
-    if has_c and p.C is not None:
-        arrays.append(as_device_array(C, "C", p.C.dtype, rank=rank))
-    if bias is not None:
-        arrays.append(as_device_array(bias, "bias", p.D.dtype, rank=1))
     if D is None:
-        D = new_array(A, arrays, p.D.dtype, "column" if kernel.transposed else "row")
-    out = as_device_array(D, "D", p.D.dtype, rank=rank, written=True)
-    where = [*arrays, out]
-    aligned = tuple([x.pointer & 15 for x in where])
-    key = (*[x.form for x in where], aligned, where[0].device, has_c, alpha == 0, alpha == 1)
-    plan = kernel._plans.get(key)
+        D = new_array(kernel, A, B)
+    names, reader = kernel.operands(has_c)
+    given = {"A": A, "B": B, "C": C, "bias": bias, "D": D}
+    taken = reader.take(tuple([given[name] for name in names]), stream)
+    pointers = taken.pointers
+    low = 0
+    for pointer in pointers:
+        low = low << 4 | pointer & _ALIGNED
+    key = (taken.forms, low, taken.device, has_c, alpha in (0, 1) and alpha + 1)
+    plan = kernel.plans.get(key)
     if plan is None:
-        common_device(where)
-        if len(kernel._plans) >= _KEPT:
-            kernel._plans.clear()
-        plan = kernel._plans[key] = _plan(kernel, where, alpha, has_c)
-    elif any(x.device != out.device for x in arrays):
-        common_device(where)
-    if plan is EMPTY:
-        return D
-    check_overlap(out, arrays)
-    handle = stream_of(where, stream)
-    wait_for(where, handle)
-    names = kernel.own_names
-    plan.start({names[x.role]: x.pointer for x in where}, alpha, beta, handle)
+        if len(kernel.plans) >= _KEPT:
+            kernel.plans.clear()
+        plan = kernel.plans[key] = _plan(kernel, names, taken, alpha, has_c)
+    if plan is not EMPTY:
+        plan.start(pointers, alpha, beta, taken.stream)
     return D
 
 
-EMPTY = object()
-"""The plan of a call whose result has no element."""
-
-
-def _plan(kernel: GemmKernel, arrays: list[DeviceArray], alpha: float, has_c: bool) -> Any:
-    gpu = device(arrays[0].device)
+def _plan(kernel: GemmKernel, names: list[str], taken: Taken, alpha: float, has_c: bool) -> Any:
+    gpu = device(taken.device)
     if gpu.target.sm != kernel.target.sm:
         raise LayoutError(
             "gemm",
             f"the kernel is for {kernel.target}, {gpu.name} is {gpu.target}",
             "make it for that target",
         )
-    given = kernel.internal({x.role: _shaped(x) for x in arrays})
-    built, found = kernel.for_call(given, alpha, has_c, gpu.multiprocessors)
+    shaped = {
+        name: Shaped(form.shape, tuple([s // form.width for s in form.strides]), pointer)
+        for name, form, pointer in zip(names, taken.forms, taken.pointers, strict=True)
+    }
+    built, found = kernel.for_call(kernel.internal(shaped), alpha, has_c, gpu.multiprocessors)
     if found.empty:
         return EMPTY
     loaded = load(built.cubin.data, built.program.name, built.shared_memory.dynamic, gpu.ordinal)
-    return Plan(built, loaded, found, gpu.multiprocessors)
+    return Plan(built, loaded, found, gpu.multiprocessors, [kernel.own_names[n] for n in names])
 
 
-def _shaped(x: DeviceArray) -> Shaped:
-    return Shaped(x.shape, tuple([s // x.form.width for s in x.strides]), x.pointer)
-
-
-def new_array(like: Any, arrays: list[DeviceArray], kind: str, order: str) -> Any:
+def new_array(kernel: GemmKernel, A: Any, B: Any) -> Any:
     """An array for the result, of A's library, on its GPU.
 
     Errors: LayoutError for a library that is not known here, or that lacks the type.
     """
-    a, b = arrays[:2]
+    kind = kernel.problem.D.dtype
+    a, b = as_device_array(A, "A", None), as_device_array(B, "B", None)
     shape = (a.shape[-2], b.shape[-1])
     if len(a.shape) == 3:
         shape = (max(a.shape[0], b.shape[0]), *shape)
     name = "float32" if kind == "tfloat32" else kind
-    made_as = (*shape[:-2], shape[-1], shape[-2]) if order == "column" else shape
-    library = type(like).__module__.partition(".")[0]
+    made_as = (*shape[:-2], shape[-1], shape[-2]) if kernel.transposed else shape
+    library = type(A).__module__.partition(".")[0]
     made: Any = None
     if library == "torch":
         import torch  # type: ignore[import-not-found]
 
-        made = like.new_empty(made_as, dtype=getattr(torch, name))
-    elif library == "cupy" and name in ("float16", "float32", "float64", "int32", "int8"):
+        made = A.new_empty(made_as, dtype=getattr(torch, name))
+    elif library == "cupy" and name in _COMMON:
         import cupy  # type: ignore[import-not-found]
 
         made = cupy.empty(made_as, name)
-    elif library == "numba" and name in ("float16", "float32", "float64", "int32", "int8"):
-        from ...backends.numba_cuda import device_array
+    elif library == "numba" and name in _COMMON:
+        from ...backends.numba_cuda.gpu import new_array as numba_array
 
-        made = device_array(made_as, name)
+        made = numba_array(made_as, name)
     if made is None:
-        raise LayoutError("gemm", f"no array of {kind} is made for {type(like).__module__}", "pass D")
-    return made.swapaxes(-1, -2) if order == "column" else made
+        raise LayoutError("gemm", f"no array of {kind} is made for {type(A).__module__}", "pass D")
+    return made.swapaxes(-1, -2) if kernel.transposed else made
+
+
+_COMMON = ("float16", "float32", "float64", "int32", "int8")
+"""Element types that cupy and numba have."""

@@ -21,14 +21,13 @@ K_TILES = Parameter("k_tiles", "s32", 0, LIMIT)
 TILES = Parameter("tiles", "s32", 0, LIMIT)
 """Of all batches and parts of K."""
 PER_BATCH = Parameter("tiles_per_batch", "s32", 1, LIMIT)
-ROWS = Parameter("row_tiles", "s32", 1, LIMIT)
-COLUMNS = Parameter("column_tiles", "s32", 1, LIMIT)
+MOST_TILES = (LIMIT >> 4) + 1
+"""Tiles in one dimension, of at least 16 elements each: so few that 32 bits hold those of a group."""
+ROWS = Parameter("row_tiles", "s32", 1, MOST_TILES)
+COLUMNS = Parameter("column_tiles", "s32", 1, MOST_TILES)
 MOST_BATCHES = (1 << 18) - 1
 """So few that 64 bits hold where each begins, however far apart they are."""
 BATCHES = Parameter("batches", "s32", 1, MOST_BATCHES)
-
-MOST_TILES = LIMIT >> 4
-"""Tiles in one dimension, of at least 16 elements each."""
 
 
 @dataclass(frozen=True)

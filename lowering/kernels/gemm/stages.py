@@ -83,7 +83,7 @@ class Stages:
         record: the instruction.
         tiles: of a stage, by "A" and "B".
         buffers: all stages of each, one after the other.
-        fragments: by "A" and "B", two register groups each: while one is used the other is loaded.
+        fragments: by "A" and "B", the register groups that take turns: two, or one.
         sums: the accumulators.
         steps: instructions' depths in a stage.
         rows, columns: instructions of a warp in a step.
@@ -94,7 +94,7 @@ class Stages:
     record: MmaInstruction
     tiles: Mapping[str, Tile]
     buffers: Mapping[str, Buffer]
-    fragments: Mapping[str, tuple[Registers, Registers]]
+    fragments: Mapping[str, tuple[Registers, ...]]
     sums: Registers
     steps: int
     rows: int
@@ -113,14 +113,14 @@ class Stages:
         return {buffer: (self.buffers[matrix], stage * self.each[matrix])}
 
     def load(self, matrix: str, step: int, into: int, stage: Index) -> list[Instr]:
-        """The loads of a step's fragment from a stage into one of the two register groups."""
+        """The loads of a step's fragment from a stage into one of the register groups."""
         piece = self.loads[matrix, step].program
         registers = dict.fromkeys(piece.registers, self.fragments[matrix][into])
         moved = relocated(piece.body, registers, self.at(matrix, piece, stage))
         return [s for s in moved if isinstance(s, Instr)]
 
     def product(self, row: int, column: int, using: int) -> Instr:
-        """One instruction of a step, on one of the two register groups; in place on the accumulators."""
+        """One instruction of a step, on one of the register groups; in place on the accumulators."""
         step = self._products[row * self.columns + column]
         groups = {
             "A": self.fragments["A"][using],
@@ -149,7 +149,7 @@ def build_stages(problem: Problem, config: Config, target: Target) -> Stages:
         raise LayoutError(
             "gemm", f"a tile of depth {k} is no multiple of {record.k}, which {record.name} takes"
         )
-    if k // record.k % 2:
+    if k // record.k % config.fragments:
         raise LayoutError(
             "gemm",
             f"a tile of depth {k} is {k // record.k} steps of {record.name}, and two fragments take turns",
@@ -175,7 +175,8 @@ def build_stages(problem: Problem, config: Config, target: Target) -> Stages:
         loads["B", step] = lower(copy(local["B"], tiles["B"][begin:end, :]), **where)
     groups = {r.role: r for r in (*products.program.inputs, *products.program.outputs)}
     fragments = {
-        x: tuple([replace(groups[x], name=f"{x.lower()}{i}_words", role=x) for i in range(2)]) for x in "AB"
+        x: tuple([replace(groups[x], name=f"{x.lower()}{i}_words", role=x) for i in range(config.fragments)])
+        for x in "AB"
     }
     buffers = {x: _all_stages(t, config.stages) for x, t in tiles.items()}
     return Stages(

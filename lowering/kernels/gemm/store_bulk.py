@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilelayout import S, TileLayout
+from tilelayout import S, SwizzledLayout, TileLayout
 from tilelayout.expr import Index, Var
 
 from ...api import Lowered, lower
@@ -26,17 +26,22 @@ from .store import Store
 from .store_direct import kernels_own, operands
 
 LANE, WARP = Var("lane", 0, 31), Var("warp", 0, 31)
-PANEL_BYTES = 64
-"""Of a row of a box: what two ``stmatrix`` of 8 columns of 16 bits fill."""
+PANELS = {2: (64, 2), 4: (32, 0)}
+"""Bytes of an element -> bytes of a row of a box, and bits of the swizzle of its 16-byte units: what ``stmatrix`` of
+16-bit elements, and pairs of wider ones, fill without two lanes meeting in a bank."""
 
 
 def _slots(problem: Problem, config: Config, stages: Stages) -> tuple[Tile, Tile]:
     """One slot of every warp, as rows of the CTA's tile; and of one warp alone."""
     out, high = problem.D.dtype, stages.record.m
     rows, columns = config.warps
-    wide, panel = config.tile[1] // columns, PANEL_BYTES // problem.D.bytes
+    row_bytes, bits = PANELS[problem.D.bytes]
+    wide, panel = config.tile[1] // columns, row_bytes // problem.D.bytes
     each, count = config.slots * high * wide, wide // panel
-    swizzle = (2, 3, 3)  # of rows of 64 bytes, counted in elements of 16 bits
+
+    def swizzled(layout: TileLayout) -> TileLayout | SwizzledLayout:
+        return layout.swizzle(bits, 4 - problem.D.bytes // 2, 3) if bits else layout
+
     every_warp = S[(rows, high, columns, count, panel) : (columns * each, panel, each, high * panel, 1)]
     one_warp = S[(high, count, panel) : (panel, high * panel, 1)]
     return (
@@ -44,16 +49,16 @@ def _slots(problem: Problem, config: Config, stages: Stages) -> tuple[Tile, Tile
             "sD",
             (rows * high, config.tile[1]),
             out,
-            TileLayout(every_warp).swizzle(*swizzle),
+            swizzled(TileLayout(every_warp)),
             "shared",
             512,
         ),
-        Tile("sD", (high, wide), out, TileLayout(one_warp).swizzle(*swizzle), "shared", 512),
+        Tile("sD", (high, wide), out, swizzled(TileLayout(one_warp)), "shared", 512),
     )
 
 
 def bulk_store(problem: Problem, config: Config, stages: Stages, target: Target) -> Store:
-    """Sums of a tile to D of 16-bit elements, row-major and aligned to 16 bytes."""
+    """Sums of a tile to D of 16- or 32-bit elements, row-major and aligned to 16 bytes."""
     m, n, _ = config.tile
     layout = partition(stages.record, m, n, stages.record.k, warps=config.warps).D
     c, bias = operands(problem, config)
@@ -107,7 +112,10 @@ class _Rows:
         collected = relocated(
             self.collect.program.body, {self.group: held}, {_shared(self.collect): (self.buffer, shift)}
         )
+        following = sums[-1] + 1
+        ahead = list(range(following, following + per_row)) if row + 1 < self.stages.rows else []
         return [
+            *finish.fetch(ahead),
             If(Compare(LANE, "==", 0), (Instr(BULK_WAIT_READ, (slots - 1,)),)),
             Instr(BAR_WARP, ()),
             *finish.packed(sums, into),

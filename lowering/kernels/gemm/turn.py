@@ -1,7 +1,8 @@
 """The inner loop: the products of one step with the loads of the next woven between them.
 
-The fragments of a step are loaded while the products of the step before run.  The last step of a stage loads the first
-of the next stage, behind a wait for it, and then gives its own stage back.
+With two sets of fragments a step's are loaded while the products of the step before run.  With one set each fragment is
+loaded anew right behind its last use, which leaves registers for a larger tile.  The last step of a stage loads the
+first of the next stage, behind a wait for it, and then gives its own stage back.
 """
 
 from __future__ import annotations
@@ -16,16 +17,12 @@ from ...program import Address, Instr, Slot, Statement
 from ...target import Target
 from .stages import Stages
 
-LEAD = 0
-"""Products that come first in the last step, while the wait for the next stage may already be over."""
 SPARE = 8
 """Products that come after the last load of a step, so that it has arrived when it is used."""
+GROUP = 4
+"""Columns of products that go together where each fragment is loaded right behind its last use."""
 
-
-def serpentine(stages: Stages) -> list[tuple[int, int]]:
-    """(row, column) of the products of a step, in an order in which neighbors share a fragment."""
-    columns = range(stages.columns)
-    return [(r, c) for r in range(stages.rows) for c in (columns if r % 2 == 0 else reversed(columns))]
+Release = Callable[[tuple[Slot, ...]], Sequence[Statement]]
 
 
 def stage_turn(
@@ -33,7 +30,7 @@ def stage_turn(
     stage: Index,
     following: Index,
     wait: Sequence[Statement],
-    release: Callable[[tuple[Slot, ...]], Sequence[Statement]] | None = None,
+    release: Release | None = None,
     beside: Sequence[Statement] = (),
     begin: int = 0,
 ) -> list[Statement]:
@@ -50,39 +47,38 @@ def stage_turn(
     """
     out: list[Statement] = []
     shares = _shares(list(beside), max(1, stages.steps - 1 - begin))
+    sets = len(stages.fragments["A"])
     for step in range(stages.steps):
-        using, into, last = step % 2, 1 - step % 2, step + 1 == stages.steps
+        using, into, last = step % sets, (step + 1) % sets, step + 1 == stages.steps
         loads = loads_of(stages, 0, into, following) if last else loads_of(stages, step + 1, into, stage)
-        order = serpentine(stages)
-        products: list[Statement] = [stages.product(r, c, using) for r, c in order]
-        lead: list[Statement] = []
-        if last:
-            if release is not None:
-                at, tied = behind(stages, order, using)
-                products[at + 1 : at + 1] = list(release(tied))
-            first = min(LEAD, len(products) // 2)
-            lead, products = [*products[:first], *wait], products[first:]
+        order = serpentine(stages) if sets == 2 else grouped(stages)
+        products: list[list[Statement]] = [[stages.product(r, c, using)] for r, c in order]
+        if last and release is not None:
+            at, tied = behind(stages, order, using)
+            products[at] += release(tied)
         if shares and step >= begin and not last:
-            products = spread(products, shares.pop(0))
-        out += [*lead, *woven(products, loads)]
+            _spread(products, shares.pop(0))
+        before = list(wait) if last else []
+        if sets == 2:
+            out += [*before, *woven([s for p in products for s in p], loads)]
+        else:
+            out += replaced_in_place(stages, order, products, loads, before)
     return out
 
 
-def _shares(items: list[Statement], count: int) -> list[list[Statement]]:
-    """In order, in so many parts of nearly one size."""
-    return [items[len(items) * i // count : len(items) * (i + 1) // count] for i in range(count)]
+def serpentine(stages: Stages) -> list[tuple[int, int]]:
+    """(row, column) of the products of a step, in an order in which neighbors share a fragment."""
+    columns = range(stages.columns)
+    return [(r, c) for r in range(stages.rows) for c in (columns if r % 2 == 0 else reversed(columns))]
 
 
-def spread(among: Sequence[Statement], items: Sequence[Statement]) -> list[Statement]:
-    """The items evenly among others."""
-    out: list[Statement] = []
-    done = 0
-    for i, s in enumerate(among):
-        out.append(s)
-        upto = len(items) * (i + 1) // len(among)
-        out += items[done:upto]
-        done = upto
-    return out + list(items[done:])
+def grouped(stages: Stages) -> list[tuple[int, int]]:
+    """The same in groups of columns, so that fragments of B are free early."""
+    out: list[tuple[int, int]] = []
+    for first in range(0, stages.columns, GROUP):
+        columns = range(first, min(first + GROUP, stages.columns))
+        out += [(r, c) for r in range(stages.rows) for c in (columns if r % 2 == 0 else reversed(columns))]
+    return out
 
 
 def loads_of(stages: Stages, step: int, into: int, stage: Index) -> list[Instr]:
@@ -105,40 +101,69 @@ def woven(products: Sequence[Statement], loads: Sequence[Statement]) -> list[Sta
     return out + rest
 
 
+def replaced_in_place(
+    stages: Stages,
+    order: Sequence[tuple[int, int]],
+    products: Sequence[Sequence[Statement]],
+    loads: Sequence[Instr],
+    before: Sequence[Statement],
+) -> list[Statement]:
+    """Each load behind the last product that reads what it replaces; `before` comes before the first load."""
+    last_use: dict[Slot, int] = {}
+    for i, (r, c) in enumerate(order):
+        for argument in stages.product(r, c, 0).arguments[1:3]:
+            last_use.update(dict.fromkeys(argument, i))  # type: ignore[arg-type]
+    free: dict[int, list[Instr]] = {}
+    for load in loads:
+        written = [s for a in load.arguments if not isinstance(a, Address) for s in a]  # type: ignore[union-attr]
+        free.setdefault(max(last_use[s] for s in written), []).append(load)
+    first = max(0, min(free, default=0) - GROUP)
+    out: list[Statement] = []
+    for i, product in enumerate(products):
+        out += [*(before if i == first else ()), *product, *free.get(i, ())]
+    return out
+
+
+def _shares(items: list[Statement], count: int) -> list[list[Statement]]:
+    """In order, in so many parts of nearly one size."""
+    return [items[len(items) * i // count : len(items) * (i + 1) // count] for i in range(count)]
+
+
+def _spread(among: list[list[Statement]], items: Sequence[Statement]) -> None:
+    """The items evenly behind others."""
+    done = 0
+    for i, s in enumerate(among):
+        upto = len(items) * (i + 1) // len(among)
+        s += items[done:upto]
+        done = upto
+
+
 def behind(stages: Stages, order: Sequence[tuple[int, int]], using: int) -> tuple[int, tuple[Slot, ...]]:
     """After which product of the last step all of the stage has arrived in registers, and results that prove it.
 
     A product can't have been carried out before the registers that it reads had arrived, nor one of them before all
     that the same load brings.
     """
-    owner: dict[tuple[str, int], int] = {}
+    owner: dict[Slot, tuple[str, int]] = {}
     for matrix in "AB":
         for number, load in enumerate(stages.load(matrix, stages.steps - 1, using, 0)):
             for argument in load.arguments:
                 if not isinstance(argument, Address):
-                    owner.update({(matrix, s.index): number for s in argument})  # type: ignore[misc, union-attr]
-    missing = {(matrix, number) for (matrix, _), number in owner.items()}
+                    owner.update(dict.fromkeys(argument, (matrix, number)))  # type: ignore[arg-type]
+    missing = set(owner.values())
     tied: list[Slot] = []
     at = 0
-    for i, (r, c) in reversed(list(enumerate(order))):
+    for i, (r, c) in enumerate(order):
         product = stages.product(r, c, using)
-        reads = {
-            (matrix, owner[matrix, s.index])
-            for argument, matrix in zip(product.arguments[1:3], "AB", strict=True)
-            for s in argument  # type: ignore[union-attr]
-        }
+        reads = {owner[s] for argument in product.arguments[1:3] for s in argument}  # type: ignore[union-attr]
         if reads & missing:
             missing -= reads
             tied.append(product.arguments[0][0])  # type: ignore[index]
-            at = max(at, i)
-        if not missing:
-            break
+            at = i
     return at, tuple(tied)
 
 
-def arrive_behind(
-    barrier: Address, zero: Index, target: Target
-) -> Callable[[tuple[Slot, ...]], list[Statement]]:
+def arrive_behind(barrier: Address, zero: Index, target: Target) -> Release:
     """A release by an arrival at a barrier that waits for the registers."""
 
     def release(tied: tuple[Slot, ...]) -> list[Statement]:
