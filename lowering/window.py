@@ -147,7 +147,9 @@ class Window:
         A[128*A_i:128*A_i + 128, 64*A_j:64*A_j + 64]
         """
         if order not in ("row", "column") or len(box) != 2:
-            raise LayoutError(f"Window {name}", f"order {order!r}, box {tuple(box)}", "'row' or 'column', and two extents")
+            raise LayoutError(
+                f"Window {name}", f"order {order!r}, box {tuple(box)}", "'row' or 'column', and two extents"
+            )
         rows, columns = (Var(f"{name}_{x}", 1, _MOST) for x in ("rows", "columns"))
         leading: Index = Var(f"{name}_leading", 1, _MOST)
         strides: tuple[Index, Index] = (leading, 1) if order == "row" else (1, leading)

@@ -66,7 +66,10 @@ def shared_accesses(program: Program) -> tuple[SharedAccess, ...]:
         for operand, argument in zip(instr.instruction.operands, instr.arguments, strict=True):
             if isinstance(argument, Address) and argument.buffer.space == "shared":
                 on = active.any(axis=1)  # of other warps the address may be none
-                at = evaluate(argument.unit, _places(argument.unit, lane[on], warp[on])) * argument.buffer.unit_bytes
+                at = (
+                    evaluate(argument.unit, _places(argument.unit, lane[on], warp[on]))
+                    * argument.buffer.unit_bytes
+                )
                 rows = zip(np.broadcast_to(at, lane[on].shape), active[on], strict=True)
                 starts = [row[lanes][: operand.lanes].tolist() for row, lanes in rows]
                 reports = [_report(instr.instruction, operand, argument, row) for row in starts]

@@ -1,4 +1,4 @@
-"""The instructions of machine code as text, by NVIDIA's disassembler: a program of its own, ``nvdisasm`` or ``cuobjdump``."""
+"""The instructions of machine code as text, by NVIDIA's disassembler, a program: ``nvdisasm`` or ``cuobjdump``."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def find_disassembler() -> str | None:
 def disassemble(cubin: bytes) -> str:
     """The SASS of a cubin, as the disassembler prints it.
 
-    Errors: AssemblerError where no disassembler is found, with where one comes from; and with what it says of bytes that
-    it does not take.
+    Errors: AssemblerError where no disassembler is found, with where one comes from; and with what it says of bytes
+    that it does not take.
     """
     program = find_disassembler()
     if program is None:

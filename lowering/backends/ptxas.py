@@ -28,7 +28,7 @@ def needs_whole_program(ptx: str) -> bool:
 
 @cache
 def find_ptxas() -> str | None:
-    """The program's path: what `VARIABLE` says, of the extra ``cuda``, on PATH, of a CUDA toolkit, of triton; or None."""
+    """The program's path: what `VARIABLE` says, or as `find_tool`; or None."""
     return os.environ.get(VARIABLE) or find_tool("ptxas")
 
 

@@ -21,7 +21,9 @@ def run_case(spec: Spec, kernel: GemmKernel, case: Case, seed: int, device: str)
     Errors: ValueError for a wrong element, for two launches that differ, for a byte that was not to be written.
     """
     made = torch.Generator(device=device).manual_seed(seed)
-    arrays = {n: Guarded(n, type_of(spec, n), p, device, case.batches is not None) for n, p in case.places.items()}
+    arrays = {
+        n: Guarded(n, type_of(spec, n), p, device, case.batches is not None) for n, p in case.places.items()
+    }
     if case.in_place:
         arrays["C"] = arrays["D"]
     values = {n: numbers(spec, case, n, shape_of(x), made) for n, x in arrays.items() if n != "D"}
@@ -49,14 +51,16 @@ def shape_of(x: Guarded) -> tuple[int, ...]:
     return (p.batches, p.rows, p.columns)
 
 
-def launched(kernel: GemmKernel, case: Case, arrays: dict[str, Guarded], values: dict[str, Any], device: str) -> Any:
+def launched(
+    kernel: GemmKernel, case: Case, arrays: dict[str, Guarded], values: dict[str, Any], device: str
+) -> Any:
     """D's elements after a launch; before it they are poison, or C's."""
     D = arrays["D"]
     D.raw.fill_(D.poison)
     if case.in_place:
         D.fill(values["C"])
-    given = {"C": arrays["C"].array if "C" in arrays else None,
-             "bias": arrays["bias"].array if "bias" in arrays else None, "alpha": case.alpha, "beta": case.beta}  # fmt: skip
+    given: dict[str, Any] = {n: arrays[n].array if n in arrays else None for n in ("C", "bias")}
+    given |= {"alpha": case.alpha, "beta": case.beta}
     A, B = arrays["A"].array, arrays["B"].array
     if device == "cpu":
         simulated(kernel, case, arrays, given)
@@ -95,6 +99,8 @@ def simulated(kernel: GemmKernel, case: Case, arrays: dict[str, Guarded], given:
             align = min(align, dtype(arrays[name].kind).bits // 8 * 16)
     found = kernel.simulate(a, b, C=c, bias=bias, alpha=case.alpha, beta=case.beta, alignment=align)
     D = arrays["D"]
+    if case.batches is not None:  # where all share both factors the machine's D has one batch
+        found = np.broadcast_to(found, shape_of(D))
     words = torch.from_numpy(np.ascontiguousarray(found).view(f"V{D.size}").view(np.uint8).copy())
     if D.words.numel():
         D.words.copy_(words.view(D.words.dtype).reshape(D.words.shape))

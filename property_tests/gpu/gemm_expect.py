@@ -54,7 +54,7 @@ def expected(spec: Spec, case: Case, values: dict[str, Any]) -> tuple[Any, Any]:
     sums, terms = a @ b, a.abs() @ b.abs()
     acc = spec.options.get("accumulator") or ("float64" if spec.types[0] == "float64" else "float32")
     out = result_type(spec)
-    # Sums of tensor cores are cut off rather than rounded: twice the unit, once for the fragment and once for the chain.
+    # Tensor cores cut their sums off rather than round them: twice the unit, of the fragment and of the chain.
     unit = 2.0 ** (2 - DIGITS[acc])
     alpha, beta = (rounded(x, acc) for x in (case.alpha, 1.0 if case.beta is None else case.beta))
     if case.alpha == 0:
@@ -113,7 +113,7 @@ def compare(spec: Spec, found: Any, wanted: Any, bound: Any) -> float:
         more = f", within {float(bound[at]):.3g}" if bound is not None else ""
         kind = "not bit for bit" if bound is None else "beyond the bound"
         raise ValueError(
-            f"{int(wrong.sum())} of {wrong.numel()} elements are wrong ({kind}); the first at {at} is {found[at].item()}, "
-            f"not {wanted[at].item()}{more}; NaN: {int(found.to(torch.float64).isnan().sum())}"
+            f"{int(wrong.sum())} of {wrong.numel()} elements are wrong ({kind}); the first at {at} is "
+            f"{found[at].item()}, not {wanted[at].item()}{more}; NaN: {int(found.to(torch.float64).isnan().sum())}"
         )
     return share

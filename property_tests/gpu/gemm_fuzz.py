@@ -32,7 +32,9 @@ from .gemm_problems import LARGEST, Spec, draw
 SILENCE = 90.0
 """Seconds after which a process that says nothing is taken to hang; the first launch of a kernel compiles it."""
 PROBLEMS, SECONDS, WORKERS = 2000, 150.0, 12
-SMALL = {"machine": 40}
+SMALL = {"machine": (48, 16)}
+"""Where -> the largest extent, and what extents are multiples of: the machine's arrays are packed, so that their rows
+are aligned by their extents alone."""
 MOST_FAILURES = 3
 """Of one kernel, after which its other problems are left."""
 
@@ -43,7 +45,7 @@ By = dict[str, Any]
 
 
 def work(pipe: Any, where: str, target: str) -> None:
-    """Run the problems of one kernel after another: what comes is ``(number of the kernel, seeds)``, or None at the end."""
+    """Run the problems of kernels: what comes is ``(number of the kernel, seeds)``, and None at the end."""
     import torch
 
     device = "cpu" if where == "machine" else "cuda"
@@ -61,19 +63,23 @@ def work(pipe: Any, where: str, target: str) -> None:
             pipe.send(("done", {}))
             continue
         for seed in seeds:
-            if not one(pipe, spec, kernel, seed, device, SMALL.get(where, LARGEST)):
+            if not one(pipe, spec, kernel, seed, device, SMALL.get(where, (LARGEST, 1))):
                 return
-        built = [b for b in kernel._built.values() if "cubin" in vars(b)]
+        built = [b for b in getattr(kernel, "_built", {}).values() if "cubin" in vars(b)]
         registers = max((b.cubin.registers for b in built), default=0)
-        about = {"built": len(built), "registers": registers, "seconds": round(time.perf_counter() - began, 2)}
+        about = {
+            "built": len(built),
+            "registers": registers,
+            "seconds": round(time.perf_counter() - began, 2),
+        }
         pipe.send(("done", about))
 
 
-def one(pipe: Any, spec: Spec, kernel: Any, seed: int, device: str, largest: int) -> bool:
+def one(pipe: Any, spec: Spec, kernel: Any, seed: int, device: str, sizes: tuple[int, int]) -> bool:
     """Run a problem and say what came of it; false where the process can't go on."""
     from .gemm_case import run_case
 
-    case = draw(spec, seed, kernel.config, largest)
+    case = draw(spec, seed, kernel.config, *sizes)
     pipe.send(("begin", seed, str(case)))
     try:
         share = run_case(spec, kernel, case, seed, device)
@@ -267,7 +273,9 @@ def answer(row: Row) -> By:
     if row.failures:
         first = row.failures[0]
         again = f'python -m property_tests.gpu.gemm_fuzz --case "{spec.name}" --seed {first["seed"]}'
-        raise ValueError(f"{len(row.failures)} failed, {row.right} right: {first['why']}; {first['case']}; again: {again}")
+        raise ValueError(
+            f"{len(row.failures)} failed, {row.right} right: {first['why']}; {first['case']}; again: {again}"
+        )
     if row.left or not row.right:
         raise ValueError(f"{len(row.left)} problems were not run in the time there was")
     return {"problems": row.right, "worst": round(row.worst, 4), **row.about}
@@ -290,7 +298,7 @@ def again(name: str, seed: int, where: str, target: str) -> int:
 
     spec = next(s for s in SPECS if s.name == name)
     kernel = spec.kernel(as_target(target or here()))
-    case = draw(spec, seed, kernel.config, SMALL.get(where, LARGEST))
+    case = draw(spec, seed, kernel.config, *SMALL.get(where, (LARGEST, 1)))
     print(kernel, kernel.config, case, sep="\n")
     share = run_case(spec, kernel, case, seed, "cpu" if where == "machine" else "cuda")
     print(f"right, the largest error is {share:.3f} of its bound")
@@ -299,16 +307,24 @@ def again(name: str, seed: int, where: str, target: str) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m property_tests.gpu.gemm_fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m property_tests.gpu.gemm_fuzz",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--problems", type=int, default=PROBLEMS)
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="problems that are not run by then fail")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="problems that are not run by then fail"
+    )
     parser.add_argument("--seed", type=int, default=0, help="the first number that problems are drawn from")
     parser.add_argument("--workers", type=int, default=min(WORKERS, os.cpu_count() or 1))
     parser.add_argument("--only", default="", help="only kernels whose names contain this")
-    parser.add_argument("--case", default="", help="run one problem of the kernel of this name, that of --seed")
+    parser.add_argument(
+        "--case", default="", help="run one problem of the kernel of this name, that of --seed"
+    )
     parser.add_argument("--device", choices=("cuda", "machine"), default="cuda")
-    parser.add_argument("--target", default="", help="what kernels are made for; the current GPU's when left out")
+    parser.add_argument(
+        "--target", default="", help="what kernels are made for; the current GPU's when left out"
+    )
     parser.add_argument("--list", action="store_true", help="print the kernels, run nothing")
     parser.add_argument("--json", type=Path, help="write the results here")
     parser.add_argument("--commit", default="", help="what is being tested, noted in the results")
@@ -319,7 +335,15 @@ def main() -> int:
     if o.case:
         return again(o.case, o.seed, o.device, o.target)
     began = time.perf_counter()
-    found = fuzz(o.problems, only=o.only, where=o.device, workers=o.workers, seconds=o.seconds, seed=o.seed, target=o.target)
+    found = fuzz(
+        o.problems,
+        only=o.only,
+        where=o.device,
+        workers=o.workers,
+        seconds=o.seconds,
+        seed=o.seed,
+        target=o.target,
+    )
     return summary(found, time.perf_counter() - began, o)
 
 
@@ -332,7 +356,11 @@ def summary(found: list[Row], seconds: float, o: Any) -> int:
         except ValueError as error:
             out.append({"name": spec.name, "right": False, "why": str(error), "failures": row.failures,
                         "problems": row.right, "left": len(row.left), **row.about})  # fmt: skip
-        print("right" if out[-1]["right"] else "WRONG", {k: v for k, v in out[-1].items() if k != "failures"}, flush=True)
+        print(
+            "right" if out[-1]["right"] else "WRONG",
+            {k: v for k, v in out[-1].items() if k != "failures"},
+            flush=True,
+        )
     right = sum(r["right"] for r in out)
     done = sum(r.right for r in found)
     print(f"\n{done} problems right on {right} of {len(out)} kernels, {seconds:.1f} s")

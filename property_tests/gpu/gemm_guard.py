@@ -1,7 +1,7 @@
 """Arrays on a GPU (or, in torch's memory, on a CPU) in the middle of a poisoned allocation, and whether that still is.
 
-Poison is bytes of 0xff for floats, which is NaN in all of them, and 0x7f for integers: before, behind, between the rows,
-between the batches, and in D before the launch.
+Poison is bytes of 0xff for floats, which is NaN in all of them, and 0x7f for integers: before, behind, between the
+rows, between the batches, and in D before the launch.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Guarded:
         wrong = (self.raw != (self.poison if written else self.before)).nonzero().flatten() - self.start
         self.words.copy_(kept)
         found = wrong.tolist()
-        return f"{len(found)} bytes of {self.name}'s allocation were overwritten, at {found[:8]} ... from its first element"
+        return f"{len(found)} bytes of {self.name}'s allocation were overwritten, {found[:8]} ... from its beginning"
 
 
 class _Scattered:

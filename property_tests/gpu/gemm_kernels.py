@@ -20,7 +20,11 @@ def orders() -> Iterator[Spec]:
         yield Spec(f"f16 tma {short}", options=given, feed="tma")
         yield Spec(f"f16 cp.async {short}", options=given, feed="cp_async", cut=(2, {}))
         yield Spec(
-            f"f16 registers {short}", options=given, feed="registers", cut=(4, {}), align={"A": 2, "B": 2, "D": 2}
+            f"f16 registers {short}",
+            options=given,
+            feed="registers",
+            cut=(4, {}),
+            align={"A": 2, "B": 2, "D": 2},
         )
     both = {"A": "row", "B": "column"}
     for at in (8, 4):
@@ -38,28 +42,43 @@ def cuts() -> Iterator[Spec]:
         yield Spec(f"f16 tma tile {number}", options=both, feed="tma", cut=(number, {}))
     for number in (0, 5, 7):
         yield Spec(f"f16 cp.async tile {number}", options=both, feed="cp_async", cut=(number, {}))
-    yield Spec("f16 registers tile 7", options=both, feed="registers", cut=(7, {}), align={"A": 2, "B": 4, "D": 2})
+    yield Spec(
+        "f16 registers tile 7", options=both, feed="registers", cut=(7, {}), align={"A": 2, "B": 4, "D": 2}
+    )
     yield Spec("f16 tma two stages", options=both, feed="tma", cut=(3, {"stages": 2, "unroll": 1}))
     yield Spec("f16 tma direct store", options=both, feed="tma", cut=(0, {"slots": 0}))
-    yield Spec("f16 tma two residents", options=both, feed="tma", cut=(5, {"resident": 2, "stages": 4, "unroll": 1}))
+    yield Spec(
+        "f16 tma two residents", options=both, feed="tma", cut=(5, {"resident": 2, "stages": 4, "unroll": 1})
+    )
     yield Spec("f16 tma groups of one", options=both, feed="tma", cut=(5, {"group": 1}))
     yield Spec("f16 cp.async two stages", options=both, feed="cp_async", cut=(3, {"stages": 2}))
     yield Spec("f16 cp.async unrolled", options=both, feed="cp_async", cut=(5, {"stages": 4, "unroll": 2}))
-    yield Spec("f16 cp.async two residents", options=both, feed="cp_async", cut=(3, {"stages": 3, "resident": 2}))
+    yield Spec(
+        "f16 cp.async two residents", options=both, feed="cp_async", cut=(3, {"stages": 3, "resident": 2})
+    )
 
 
 def types() -> Iterator[Spec]:
     """Every type of factors, sums and results."""
     rc, rr, cr, cc = ({"A": a, "B": b} for a, b in (("row", "column"), ("row", "row"), ORDERS[2], ORDERS[3]))
     yield Spec("bf16 tma", "bfloat16", rc, feed="tma")
-    yield Spec("bf16 cp.async to column-major", "bfloat16", {**rr, "D": "column"}, feed="cp_async", cut=(3, {}))
+    yield Spec(
+        "bf16 cp.async to column-major", "bfloat16", {**rr, "D": "column"}, feed="cp_async", cut=(3, {})
+    )
     yield Spec("bf16 to f32, registers", "bfloat16", {**cr, "out": "float32"}, feed="registers", cut=(6, {}),
                align={"A": 2, "B": 8, "D": 4})  # fmt: skip
-    yield Spec("f16 to f32, tma, column-major", options={**cc, "out": "float32", "D": "column"}, feed="tma", cut=(2, {}))
+    yield Spec(
+        "f16 to f32, tma, column-major",
+        options={**cc, "out": "float32", "D": "column"},
+        feed="tma",
+        cut=(2, {}),
+    )
     yield Spec("f16 sums of f16", options={**rc, "accumulator": "float16"}, feed="tma", cut=(2, {}))
     yield Spec("tf32 tma", "tfloat32", rc, feed="tma", cut=(2, {}))
     yield Spec("tf32 cp.async", "tfloat32", cr, feed="cp_async", cut=(3, {}))
-    yield Spec("tf32 registers", "tfloat32", rr, feed="registers", cut=(5, {}), align={"A": 4, "B": 4, "D": 4})
+    yield Spec(
+        "tf32 registers", "tfloat32", rr, feed="registers", cut=(5, {}), align={"A": 4, "B": 4, "D": 4}
+    )
     yield Spec("f64 tma", "float64", rc, feed="tma")
     yield Spec("f64 cp.async", "float64", rr, feed="cp_async", align={"A": 8, "D": 8})
     yield Spec("f64 registers", "float64", cc, feed="registers", cut=(1, {}), align={"A": 8, "B": 8, "D": 8})
@@ -67,7 +86,9 @@ def types() -> Iterator[Spec]:
     yield Spec("s8 cp.async", "int8", rr, feed="cp_async", cut=(3, {}))
     yield Spec("s8 registers", "int8", cr, feed="registers", cut=(6, {}), align={"A": 1, "B": 1, "D": 4})
     yield Spec("u8 x s8 tma", ("uint8", "int8"), rc, feed="tma", cut=(3, {}))
-    yield Spec("u8 registers by 2 and 8 bytes", "uint8", rc, feed="registers", cut=(6, {}), align={"A": 2, "B": 8})
+    yield Spec(
+        "u8 registers by 2 and 8 bytes", "uint8", rc, feed="registers", cut=(6, {}), align={"A": 2, "B": 8}
+    )
     yield Spec("e4m3 tma", "float8_e4m3fn", rc, feed="tma", cut=(2, {}))
     yield Spec("e5m2 cp.async to f32", "float8_e5m2", {**rr, "out": "float32"}, feed="cp_async", cut=(4, {}))
     yield Spec("e4m3 x e5m2 registers", ("float8_e4m3fn", "float8_e5m2"), rc, feed="registers", cut=(6, {}),
@@ -80,11 +101,15 @@ def endings() -> Iterator[Spec]:
     yield Spec("f16 alpha", options=rc, feed="tma", cut=(2, {}), scaled=True)
     yield Spec("f16 alpha and C", options={**rc, "C": "row"}, feed="tma", cut=(2, {}), scaled=True)
     yield Spec("f16 C column-major", options={**rc, "C": "column"}, feed="cp_async", cut=(3, {}))
-    yield Spec("f16 C and D column-major", options={**rc, "C": "column", "D": "column"}, feed="tma", cut=(3, {}))
+    yield Spec(
+        "f16 C and D column-major", options={**rc, "C": "column", "D": "column"}, feed="tma", cut=(3, {})
+    )
     yield Spec("f16 bias along N", options={**rc, "bias": "row"}, feed="tma", cut=(2, {}))
     yield Spec("f16 bias along M", options={**rc, "bias": "column"}, feed="cp_async", cut=(3, {}))
     everything = {**rc, "C": "row", "bias": "row"}
-    yield Spec("f16 everything, tma", options=everything, function="leaky", feed="tma", cut=(2, {}), scaled=True)
+    yield Spec(
+        "f16 everything, tma", options=everything, function="leaky", feed="tma", cut=(2, {}), scaled=True
+    )
     yield Spec("f16 everything by 2 bytes", options={**everything, "bias": "column"}, function="relu", feed="registers",
                cut=(6, {}), align={"A": 2, "B": 2, "C": 2, "D": 2}, scaled=True)  # fmt: skip
     yield Spec("bf16 function", "bfloat16", {**rc, "D": "column", "bias": "row"}, "square", "tma", (4, {}))
@@ -108,7 +133,7 @@ def layouts() -> Iterator[Spec]:
     m, n, k = 96, 80, 64
     panels = TileLayout(S[(m, k // 16, 16) : (16, m * 16, 1)])
     tiles = TileLayout(S[(k // 8, 8, n // 8, 8) : (8 * n, 8, 64, 1)])
-    yield Spec("f16 A in panels", options={"A": panels, "B": "column", "shape": (m, n, k)}, feed="cp_async",
+    yield Spec("f16 A in panels", options={"A": panels, "B": "column", "shape": (m, n, k)}, feed="registers",
                cut=(5, {}), align={"A": 2})  # fmt: skip
     yield Spec("f16 B in tiles", options={"B": tiles, "shape": (m, n, k)}, align={"B": 2})
 
@@ -119,7 +144,9 @@ def chosen() -> Iterator[Spec]:
     for kind in ("float16", "bfloat16", "tfloat32", "float64", "int8", "float8_e4m3fn"):
         yield Spec(f"{kind} as chosen", kind, rc)
     yield Spec("float16 as chosen, by 2 bytes", options=rc, align={"A": 2, "B": 2, "D": 2})
-    yield Spec("float16 as chosen, batches, alpha and C", options={**rc, "batched": True, "C": "row"}, scaled=True)
+    yield Spec(
+        "float16 as chosen, batches, alpha and C", options={**rc, "batched": True, "C": "row"}, scaled=True
+    )
 
 
 SPECS: tuple[Spec, ...] = (*orders(), *cuts(), *types(), *endings(), *batches(), *layouts(), *chosen())

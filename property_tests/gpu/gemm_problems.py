@@ -149,20 +149,21 @@ class Case:
             for n, p in self.places.items()
         )
         flags = [n for n in ("whole", "in_place", "twice", "fresh") if getattr(self, n)]
-        return (
-            f"{batch}M={self.M} N={self.N} K={self.K} alpha={self.alpha} beta={self.beta} {' '.join(flags)}: {places}"
-        )
+        numbers = f"{batch}M={self.M} N={self.N} K={self.K} alpha={self.alpha} beta={self.beta}"
+        return f"{numbers} {' '.join(flags)}: {places}"
 
 
 # --- drawing --------------------------------------------------------------------------------------
 
 
-def draw(spec: Spec, seed: int, config: Config | None, largest: int = LARGEST) -> Case:
-    """The problem of a kernel that a number stands for."""
+def draw(spec: Spec, seed: int, config: Config | None, largest: int = LARGEST, multiple: int = 1) -> Case:
+    """The problem of a kernel that a number stands for; with extents that are multiples, and not 0, where asked."""
     rng = random.Random(f"{spec.name}:{seed}")
     fixed = spec.options.get("shape")
     tile = config.tile if config else (64, 64, 64)
     m, n, k = fixed or (extent(rng, t, largest) for t in tile)
+    if multiple > 1 and not fixed:
+        m, n, k = (multiple * max(1, x // multiple) for x in (m, n, k))
     bulk = spec.feed == "tma"
     if bulk and not fixed:
         k = max(1, k)
@@ -175,7 +176,9 @@ def draw(spec: Spec, seed: int, config: Config | None, largest: int = LARGEST) -
     has_c = bool(spec.options.get("C"))
     beta = rng.choice([None, 1.0, -0.5, 2.0, 0.0 if rng.random() < 0.3 else 0.5]) if has_c else None
     c_order, d_order = spec.options.get("C"), spec.options.get("D", "row")
-    in_place = has_c and c_order == d_order and spec.alignment("C") == spec.alignment("D") and rng.random() < 0.3
+    in_place = (
+        has_c and c_order == d_order and spec.alignment("C") == spec.alignment("D") and rng.random() < 0.3
+    )
     shapes = {"A": (m, k), "B": (k, n), "D": (m, n)} | ({"C": (m, n)} if has_c else {})
     places = {name: place(rng, spec, name, shape, batches) for name, shape in shapes.items()}
     if in_place:

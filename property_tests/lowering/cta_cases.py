@@ -18,10 +18,12 @@ from lowering.isa.bulk import BULK_COMMIT, BULK_LOAD, BULK_STORE, BULK_WAIT, BUL
 from lowering.isa.cp_async import CP_ASYNC, CP_ASYNC_COMMIT, CP_ASYNC_WAIT
 from lowering.isa.ldmatrix import LDMATRIX
 from lowering.isa.mbarrier import (
+    CP_ASYNC_ARRIVE,
     MBARRIER_ARRIVE,
     MBARRIER_EXPECT,
     MBARRIER_FENCE,
     MBARRIER_INIT,
+    MBARRIER_SPIN,
     MBARRIER_WAIT,
     mbarrier_arrive_behind,
 )
@@ -93,8 +95,18 @@ def arrive(bar: Address) -> Instr:
     return Instr(MBARRIER_ARRIVE, (bar,))
 
 
-def arrive_behind(bar: Address, *registers: int, zero: Index = 0) -> Instr:
-    return Instr(mbarrier_arrive_behind(len(registers)), (bar, zero, *[slots(i) for i in registers]))
+def arrive_behind(bar: Address, *registers: int, zero: Index = 0, elected: bool = True) -> Instr:
+    record = mbarrier_arrive_behind(len(registers), elected, "b32")
+    return Instr(record, (bar, zero, *[slots(i) for i in registers]))
+
+
+def arrive_first_behind(bar: Address, *registers: int, zero: Index = 0) -> Instr:
+    """By lane 0, not an elected one."""
+    return arrive_behind(bar, *registers, zero=zero, elected=False)
+
+
+def arrive_with_copies(bar: Address) -> Instr:
+    return Instr(CP_ASYNC_ARRIVE, (bar,))
 
 
 def expect(bar: Address, count: Index) -> Instr:
@@ -103,6 +115,11 @@ def expect(bar: Address, count: Index) -> Instr:
 
 def wait(bar: Address, parity: Index) -> Instr:
     return Instr(MBARRIER_WAIT, (bar, parity))
+
+
+def spin(bar: Address, parity: Index) -> Instr:
+    """The same without a wait that suspends."""
+    return Instr(MBARRIER_SPIN, (bar, parity))
 
 
 def full(i: Index = 0) -> Address:

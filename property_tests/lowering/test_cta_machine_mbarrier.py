@@ -18,6 +18,7 @@ from .cta_cases import (
     WARP_SYNC,
     arrive,
     arrive_behind,
+    arrive_first_behind,
     by_lane,
     by_thread,
     by_warp,
@@ -72,6 +73,7 @@ SWAPPED = np.arange(128) ^ 1
         ([arrive(empty())], 32),
         ([WARP_SYNC, by_lane(7, arrive(empty()))], 1),
         ([arrive_behind(empty(), 1)], 1),
+        ([arrive_first_behind(empty(), 1)], 1),
         ([on(Compare(LANE, "<", 16), arrive(empty())), on(Compare(LANE, ">=", 16), arrive(empty()))], 32),
     ],
 )
@@ -200,7 +202,15 @@ def test_collective_loads_belong_to_the_warp() -> None:
         ([*start((full(), 3)), arrive_behind(full(), 0)], r"reads r\[0\], which holds nothing"),
         ([*start((full(), 3)), load(0), arrive_behind(full(), 0, zero=1)], r"zero is not 0"),
         (
+            [*start((full(), 1)), load(0), arrive_first_behind(full(), 0), wait(full(), 0)],
+            r"1 arrivals at full\[0\]|no warp",
+        ),
+        (
             [*start((full(), 3)), load(0), by_lane(0, arrive_behind(full(), 0))],
+            r"all lanes must execute it together",
+        ),
+        (
+            [*start((full(), 3)), load(0), by_lane(0, arrive_first_behind(full(), 0))],
             r"all lanes must execute it together",
         ),
         (

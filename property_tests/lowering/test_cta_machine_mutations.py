@@ -28,6 +28,8 @@ from .cta_cases import (
     WARP_SYNC,
     arrive,
     arrive_behind,
+    arrive_first_behind,
+    arrive_with_copies,
     bulk_load,
     bulk_store,
     by_lane,
@@ -43,6 +45,7 @@ from .cta_cases import (
     on,
     read,
     repeat,
+    spin,
     start,
     store,
     wait,
@@ -109,6 +112,31 @@ def by_copies() -> list[Statement]:
     ]
 
 
+def by_arrivals() -> list[Statement]:
+    """The same with barriers that the copies arrive at, and that the readers give their stages back at."""
+
+    def begin(turn: Any) -> list[Statement]:
+        word = 2 * LANE + 64 * WARP
+        copy = copy_async(128 * (turn % 3) + word, 128 * turn + word, 8, 8)
+        return [on(Compare(turn, "<", TURNS), copy), arrive_with_copies(full(turn % 3))]
+
+    stage, ahead = TURN % 3, TURN + 2
+    return [
+        *start(*[(full(i), 64) for i in range(3)], *[(empty(i), 2) for i in range(3)], fence=False),
+        *begin(0),
+        *begin(1),
+        *repeat(
+            TURNS,
+            spin(full(stage), TURN // 3 % 2),
+            read(128 * stage + 2 * LANE + 64 * (1 - WARP), count=2),
+            store(128 * TURN + 2 * LANE + 64 * WARP, count=2),
+            arrive_first_behind(empty(stage), 0),
+            spin(empty(ahead % 3), 1 - ahead // 3 % 2),
+            *begin(ahead),
+        ),
+    ]
+
+
 def by_threads() -> list[Statement]:
     """Warp 0 writes, two warps read, over mbarriers; the readers meet on a named barrier to swap what they have."""
     place = 64 * (TURN % 2)
@@ -145,6 +173,7 @@ WANTED = np.arange(128 * TURNS).reshape(TURNS, 128)
 CASES: dict[str, tuple[list[Statement], int, Any]] = {
     "by_engine": (by_engine(), 2, WANTED[:, 32:64]),  # register 1 of ldmatrix: its second matrix
     "by_copies": (by_copies(), 2, WANTED.reshape(TURNS, 2, 64)[:, ::-1]),
+    "by_arrivals": (by_arrivals(), 2, WANTED.reshape(TURNS, 2, 64)[:, ::-1]),
     "by_threads": (by_threads(), 3, np.arange(64 * TURNS).reshape(TURNS, 2, 32)[:, ::-1] ^ 1),
 }
 

@@ -20,10 +20,14 @@ kernel; a fragment is one numba value, however many registers it has::
 
     kernel[1, 32](A, B, D)
 
+A lowered copy is a `MemoryFunction`, of arrays that lie as its tiles do: ``stage = load.shared_array()`` and then
+``a = load(stage)``; docs/guide/kernels.md puts a whole kernel together from them.
+
 Creating a device function or compiling to PTX touches no driver; only `launch` and a kernel's own launch need one.
 All that knows numba and llvmlite stays in this folder: `fragment` is the numba type, `inline_asm` one instruction,
-`emit` a program, `index` and `memory` the loads and stores, `elements` the element helpers, `function` what users
-call, `ptx` PTX without a GPU, `gpu` what the driver is asked, `staged` whole kernels, `scalar` functions of numbers as
+`emit` a program, `index` and `memory` the loads and stores, `elements` the element helpers, `callable` what kernels call,
+`function` register programs and `memory_function` copies as such, `memory_arguments` their arrays, `shared` arrays in
+shared memory, `waiting` asynchronous groups, `ptx` PTX without a GPU, `gpu` what the driver is asked, `staged` whole kernels, `scalar` functions of numbers as
 instructions.
 """
 
@@ -40,8 +44,8 @@ except ImportError as error:
 from .elements import get_element, set_element
 from .fragment import FragmentType
 from .function import DeviceFunction, device_function
-from .memory_function import MemoryFunction, memory_function
 from .gpu import DriverError, gpu_name, gpu_target
+from .memory_function import MemoryFunction, memory_function
 from .ptx import CompileError, compile_ptx
 from .scalar import scalar_instruction
 from .staged import kernel, kernel_ptx, launch

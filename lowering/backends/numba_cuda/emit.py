@@ -17,7 +17,18 @@ from tilelayout.expr import Index
 
 from ...control import Condition, If, Set, comparisons
 from ...isa import COPY, ZERO
-from ...program import Address, Buffer, Comment, Instr, Program, Registers, Statement, Step, step_text, unrolled
+from ...program import (
+    Address,
+    Buffer,
+    Comment,
+    Instr,
+    Program,
+    Registers,
+    Statement,
+    Step,
+    step_text,
+    unrolled,
+)
 from ..address import split_constant
 from . import inline_asm
 from .elements import halves, joined

@@ -11,7 +11,18 @@ from typing import Any
 from llvmlite import ir
 
 from tilelayout import LayoutError
-from tilelayout.expr import Bitwise, Division, Expr, FloorDiv, Index, Polynomial, Shift, Var, bounds, variables
+from tilelayout.expr import (
+    Bitwise,
+    Division,
+    Expr,
+    FloorDiv,
+    Index,
+    Polynomial,
+    Shift,
+    Var,
+    bounds,
+    variables,
+)
 
 INDEX = ir.IntType(64)
 

@@ -18,7 +18,7 @@ from tilelayout import LayoutError
 
 from ...control import GRID
 from ...isa.protocols import CP_ASYNC
-from ...program import Address, Instr, Program, Registers, every
+from ...program import Address, Buffer, Instr, Program, Registers, every
 from ...window import Window
 from .callable import KernelFunction
 from .elements import get_element, set_element, zeros
@@ -78,14 +78,10 @@ class MemoryFunction(KernelFunction):
             raise LayoutError(
                 "device_function", f"program {program.name} takes {names}, which only a launch gives"
             )
-        written = {
-            a.buffer
-            for s in every(program.body)
-            if isinstance(s, Instr) and _writes(s)
-            for a in s.arguments
-            if isinstance(a, Address)
-        }
-        buffers = {b.role: b for b in program.buffers}
+        touched = [s for s in every(program.body) if isinstance(s, Instr)]
+        written = {b for s in touched if _writes(s) for b in _memory(s)}
+        used = {b for s in touched for b in _memory(s)}
+        buffers = {b.role: b for b in program.buffers if b in used}
         groups = {r.role: r for r in program.inputs}
         order = dict.fromkeys([*regions, *buffers, *groups])
         windows = {role: x for role, x in regions.items() if isinstance(x, Window)}
@@ -141,7 +137,9 @@ class MemoryFunction(KernelFunction):
     def _make_intrinsic(self) -> Any:
         """The program under numba's interface for code generation.  Arguments have been accepted before."""
         outputs = [of_registers(r) for r in self.program.outputs]
-        returned: Any = types.void if not outputs else outputs[0] if len(outputs) == 1 else types.Tuple(outputs)
+        returned: Any = (
+            types.void if not outputs else outputs[0] if len(outputs) == 1 else types.Tuple(outputs)
+        )
 
         def typed(typingctx: Any, *given: Any) -> Any:
             found = types.StarArgTuple.from_types([types.unliteral(x) for x in given])
@@ -194,6 +192,10 @@ def _grid(builder: ir.IRBuilder) -> dict[str, ir.Value]:
 
 def _writes(s: Instr) -> bool:
     return s.instruction.stores or s.instruction.protocol == CP_ASYNC
+
+
+def _memory(s: Instr) -> list[Buffer]:
+    return [a.buffer for a in s.arguments if isinstance(a, Address)]
 
 
 __all__ = ["MemoryFunction", "memory_function"]

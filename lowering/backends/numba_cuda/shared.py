@@ -32,8 +32,7 @@ def shared_array(buffer: Buffer) -> Any:
     length = buffer.bytes * 8 // kind.bitwidth
 
     def typed(typingctx: Any, stages: Any = types.none) -> Any:
-        stages = stages.value if isinstance(stages, types.Omitted) else stages
-        single = stages is None or isinstance(stages, types.NoneType)
+        single = isinstance(stages, types.NoneType | types.Omitted)
         if not single and not isinstance(stages, types.IntegerLiteral):
             raise TypingError(f"shared_array: the number of stages must be a constant, got {stages}")
         shape = (length,) if single else (stages.literal_value, length)
@@ -51,7 +50,7 @@ def shared_array(buffer: Buffer) -> Any:
         ) -> ir.Value:
             return _declared(context, builder, result, shape, buffer)
 
-        return (result() if single else result(stages)), codegen
+        return result(stages), codegen
 
     typed.__name__ = typed.__qualname__ = "shared_array"
     return intrinsic(typed)
@@ -90,4 +89,4 @@ def _declared(
         itemsize=context.get_constant(types.intp, size),
         meminfo=None,
     )
-    return array._getvalue()  # noqa: SLF001 - numba's own name for the value of a struct
+    return array._getvalue()

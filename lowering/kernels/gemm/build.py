@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from tilelayout import LayoutError
+
+from ...backends.shared_memory import SharedMemory
 from ...control import Parameter
 from ...program import Program
 from ...target import Target
 from . import by_copies, by_threads, by_tma
+from .choose import SHARED
 from .config import Config
 from .globals import batch_stride, global_buffer, leading
 from .problem import Problem
@@ -17,10 +21,19 @@ from .store_direct import direct_store
 
 ZERO = Parameter("zero", "s32", 0, 1)
 """Always 0, which the assembler does not know."""
+MOST_WARPS = 32
+"""Of a CTA."""
 
 
 def build(problem: Problem, config: Config, target: Target) -> Program:
-    """The kernel's program."""
+    """The kernel's program.
+
+    Errors: LayoutError for a way to cut that the target has no room for, or that instructions do not divide.
+    """
+    if config.splits > 1:
+        raise LayoutError("gemm", f"{config}: nothing adds up the parts of K", "splits=1")
+    if config.all_warps > MOST_WARPS:
+        raise LayoutError("gemm", f"{config} is {config.all_warps} warps, a CTA has {MOST_WARPS} at most")
     stages = build_stages(problem, config, target)
     store = (bulk_store if config.slots else direct_store)(problem, config, stages, target)
     scratch, barriers = store.scratch, by_tma.barriers(config.stages)
@@ -37,7 +50,7 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     strides = [leading(m) for m in matrices if m.layout is None]
     if problem.batched:
         strides += [batch_stride(m) for m in matrices if m.layout is None]
-    return Program(
+    program = Program(
         "gemm",
         config.all_warps,
         (),
@@ -50,3 +63,11 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
         tensor_maps(statements),
         config.resident,
     )
+    used, room = SharedMemory.of(program).bytes, SHARED[target.sm] * 1024
+    if used > room:
+        raise LayoutError(
+            "gemm",
+            f"{config} takes {used} bytes of shared memory, a CTA has {room} on {target}",
+            "fewer stages, or a smaller tile",
+        )
+    return program

@@ -48,6 +48,14 @@ class Config:
         for name in ("stages", "unroll", "group", "splits", "resident"):
             if getattr(self, name) < 1:
                 raise LayoutError("Config", f"{name} must be at least 1, got {getattr(self, name)}")
+        for name, sizes in (("tile", self.tile), ("warps", self.warps)):
+            if not all(isinstance(n, int) and n >= 1 for n in sizes) or len(sizes) != (
+                3 if name == "tile" else 2
+            ):
+                wanted = "rows, columns and depth" if name == "tile" else "rows and columns"
+                raise LayoutError("Config", f"{name} = {sizes}", f"{wanted}, integers from 1")
+        if self.slots < 0:
+            raise LayoutError("Config", f"{self.slots} slots", "0, or how many")
         if self.fragments not in (1, 2):
             raise LayoutError("Config", f"{self.fragments} sets of fragments", "1 or 2")
         if self.stages < 2 or self.stages % self.unroll:

@@ -62,7 +62,7 @@ def bulk_store(problem: Problem, config: Config, stages: Stages, target: Target)
     m, n, _ = config.tile
     layout = partition(stages.record, m, n, stages.record.k, warps=config.warps).D
     c, bias = operands(problem, config)
-    rows = _Rows(problem, config, stages, target)
+    rows = Rows(problem, config, stages, target)
     tail = epilogue(
         problem.epilogue, stages.sums, layout, (m, n), rows.statements, target=target, C=c, bias=bias
     )
@@ -77,7 +77,7 @@ def bulk_store(problem: Problem, config: Config, stages: Stages, target: Target)
     )
 
 
-class _Rows:
+class Rows:
     """The tile in blocks of an instruction's rows, each warp with its own slots."""
 
     def __init__(self, problem: Problem, config: Config, stages: Stages, target: Target) -> None:
@@ -125,16 +125,20 @@ class _Rows:
             If(Compare(LANE, "==", 0), (*self._sent(row, shift), Instr(BULK_COMMIT, ()))),
         ]
 
-    def _sent(self, row: int, shift: int) -> list[Statement]:
+    def sent(self, row: int) -> Lowered:
+        """A block from a slot of one warp to D."""
         rows, columns = self.config.warps
         begin, across, _ = HERE.origin(self.config)
         y: Index = begin + WARP // columns * (self.config.tile[0] // rows) + row * self.stages.record.m
         x: Index = across + WARP % columns * self.slot.shape[1]
         batch = HERE.batch if self.problem.batched else None
         there = window(self.problem.D, (y, x), self.slot.shape, batch)
-        send = lower(
+        return lower(
             copy(there, self.slot.full), target=self.target, scope="warp", dispatch="copy.bulk_tensor"
         )
+
+    def _sent(self, row: int, shift: int) -> list[Statement]:
+        send = self.sent(row)
         return relocated(send.program.body, buffers={_shared(send): (self.buffer, WARP * self.each + shift)})
 
 

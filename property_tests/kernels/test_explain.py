@@ -1,0 +1,188 @@
+"""What a kernel says of itself: the parts it is made of, its shared memory and registers, and what it moves."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lowering.backends.banks import shared_accesses
+from lowering.kernels import Config, GemmKernel, gemm
+from lowering.kernels.gemm import explain as room
+from lowering.kernels.gemm.numbers import Extents
+from lowering.kernels.gemm.occupancy import occupancy
+from lowering.kernels.gemm.pieces import counted, pieces
+from lowering.kernels.gemm.traffic import traffic
+from tilelayout import LayoutError
+
+SMALL = {
+    "tma": Config((64, 64, 64), (2, 2), 4, "tma", 2, 8, 1, 1, 2),
+    "cp_async": Config((64, 64, 64), (2, 2), 3, "cp_async"),
+    "registers": Config((64, 64, 64), (2, 2), 2, "registers"),
+}
+TARGETS = {"tma": "sm_90a", "cp_async": "sm_80", "registers": "sm_75"}
+VARIANTS = {"tma": "copy.bulk_tensor", "cp_async": "copy.cp_async", "registers": "copy.predicated"}
+
+
+def kernel(feed: str, dtype: str = "float16", **how: Any) -> GemmKernel:
+    return gemm(dtype, target=TARGETS[feed], config=SMALL[feed], **how)
+
+
+@pytest.fixture
+def unassembled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No libraries that assemble, which is quicker."""
+
+    def missing(built: object) -> object:
+        raise ImportError("nvjitlink cannot be loaded")
+
+    monkeypatch.setattr(room, "_assembled", missing)
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("feed", SMALL)
+def test_the_pieces_are_those_of_the_program(feed: str) -> None:
+    built = kernel(feed, B="column").best
+    found = pieces(built)
+    whole = counted(built.program)
+    for piece in found:
+        for name, n in piece.instructions.items():
+            assert whole.get(name, 0) >= n, (piece.what, name)
+        assert piece.lowered.variant not in [d.variant for d in piece.declined]
+        assert all(d.reasons for d in piece.declined)
+    copies = [p for p in found if p.what.startswith(("A, global", "B, global"))]
+    assert [p.lowered.variant for p in copies] == [VARIANTS[feed]] * 2
+    (products,) = [p for p in found if p.what.startswith("products")]
+    ((name, n),) = products.instructions.items()
+    # Those of a step, as often as there are steps in a turn; a feed by copies has its turn in two forms.
+    steps = built.config.tile[2] // 16 if feed != "registers" else built.config.tile[2] // 8
+    assert whole[name] == n * steps * built.config.unroll * (2 if feed == "cp_async" else 1)
+
+
+@pytest.mark.parametrize("feed", SMALL)
+def test_every_part_has_its_variant_and_the_others_their_reason(feed: str, unassembled: None) -> None:
+    found = kernel(feed, B="column")
+    text = found.explain()
+    for piece in pieces(found.best):
+        assert f"{piece.what}: {piece.lowered.variant}\n" in text
+    for x in "AB":
+        assert re.search(rf"^{x}, global to \w+: {VARIANTS[feed]}$", text, re.MULTILINE)
+        assert f"{x}, shared to fragments, a step: copy.ldmatrix" in text
+    assert text.count("copy.shuffle: both_registers") >= 2
+    if feed == "registers":
+        assert "needs sm_90 or newer, the target is sm_75" in text
+    assert max(map(len, text.splitlines())) <= 125
+
+
+def test_what_the_alignment_forbids_is_said(unassembled: None) -> None:
+    text = gemm("float16", target="sm_90a").explain(64, 64, 63)
+    assert "feeds by registers" in text
+    assert "A and its strides are aligned to 2 bytes" in text
+    assert "aligned         A to 2, B to 16, D to 16 bytes" in text
+
+
+def test_a_column_major_result_is_the_transposed_problems(unassembled: None) -> None:
+    text = kernel("tma", D="column", A="column", bias="row").explain(100, 200, 64)
+    assert "below, A is the caller's B" in text
+    assert "M = 100, N = 200, K = 64:" in text
+    assert "4 x 2 = 8, each of 2 stages" in text
+
+
+# --- shared memory and registers ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("feed", "a", "b"), product(SMALL, ("row", "column"), ("row", "column")))
+def test_no_access_of_16_bit_elements_meets_another_in_a_bank(feed: str, a: str, b: str) -> None:
+    accesses = shared_accesses(kernel(feed, A=a, B=b).program)
+    assert {x.buffer for x in accesses} >= {"sA", "sB"}
+    assert [x.text for x in accesses if x.degree != 1] == []
+
+
+@pytest.mark.parametrize("feed", SMALL)
+def test_every_shared_access_is_counted(feed: str, unassembled: None) -> None:
+    found = kernel(feed)
+    text = found.explain()
+    lines = re.findall(r"^ +(\d+) of (\S+) on (\w+): no bank conflicts$", text, re.MULTILINE)
+    assert sum(int(n) for n, _, _ in lines) == len(shared_accesses(found.program))
+    assert f"shared memory: {found.best.shared_memory.bytes} bytes" in text
+    for buffer, begin in found.best.shared_memory.offsets.items():
+        assert re.search(rf"^  {buffer.name} +{buffer.bytes} bytes from +{begin},", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("feed", ["tma", "registers"])
+def test_registers_and_room_are_those_of_the_machine_code(feed: str) -> None:
+    found = kernel(feed)
+    text, built = found.explain(), found.best
+    assert f"{built.cubin.registers} of a thread, no local memory" in text
+    room = occupancy(found.target, built.threads, built.cubin.registers, built.shared_memory.bytes)
+    assert f"{room.ctas} on a multiprocessor" in text
+    assert ("then 240 of a multiplying one, 24 of a feeding one" in text) == (feed == "tma")
+
+
+def test_without_an_assembler_the_rest_is_said(unassembled: None) -> None:
+    text = kernel("cp_async").explain(64, 64, 64)
+    assert "machine code: nvjitlink cannot be loaded" in text
+    assert "M = 64, N = 64, K = 64:" in text
+
+
+# --- extents --------------------------------------------------------------------------------------
+
+SIZES = st.integers(1, 300)
+
+
+@given(SIZES, SIZES, SIZES, st.integers(1, 3), st.sampled_from(["", "row", "column"]), st.booleans())
+def test_what_is_moved_is_what_the_tiles_read_and_write(
+    m: int, n: int, k: int, batches: int, bias: str, has_c: bool
+) -> None:
+    config = SMALL["tma"]
+    problem = gemm(
+        "float16", out="float32", bias=bias or None, C="row" if has_c else None, batched=True, target="sm_90a"
+    ).problem
+    found = traffic(problem, config, Extents(m, n, k, batches, {}, {}))
+    moved = dict.fromkeys(found.moved, 0)
+    carried_out = 0
+    for top, left in product(range(0, m, config.tile[0]), range(0, n, config.tile[1])):
+        high, wide = min(config.tile[0], m - top), min(config.tile[1], n - left)
+        moved["A"] += 2 * high * k
+        moved["B"] += 2 * wide * k
+        moved["D"] += 4 * high * wide
+        if has_c:
+            moved["C"] += 4 * high * wide
+        if bias:
+            moved["bias"] += 4 * (wide if bias == "row" else high)
+        depth = -(-k // config.tile[2])
+        depth += depth % config.unroll
+        carried_out += config.tile[0] * config.tile[1] * depth * config.tile[2]
+    assert found.moved == {name: size * batches for name, size in moved.items()}
+    once = 2 * (m * k + k * n) + 4 * m * n * (1 + has_c)
+    vector = 4 * {"": 0, "row": n, "column": m}[bias]
+    assert found.least == once * batches + vector
+    assert found.total >= found.least
+    assert found.operations == 2 * m * n * k * batches
+    assert found.useful == pytest.approx(m * n * k / carried_out)
+
+
+def test_a_launch_in_numbers(unassembled: None) -> None:
+    text = kernel("tma").explain(1024, 512, 256)
+    numbers = text.partition("M = 1024")[2]
+    assert "16 x 8 = 128, each of 4 stages" in numbers
+    assert "128 on 132 multiprocessors" in numbers
+    assert "1, which are 100 % full" in numbers
+    assert "A 4.0 MiB, B 4.0 MiB, D 1.0 MiB" in numbers
+    assert "1.8 MiB, each matrix once; 5.1 times" in numbers
+    assert "2.684e+08 asked for, 100 % of those carried out" in numbers
+
+
+def test_a_result_without_elements(unassembled: None) -> None:
+    assert "none: D has no element" in kernel("cp_async").explain(0, 8, 8)
+
+
+@pytest.mark.parametrize("extents", [(1,), (1, 2), (None, 2, 3), (1, -2, 3), (1, 2.0, 3), (True, 1, 1)])
+def test_some_extents_are_refused(extents: tuple[Any, ...]) -> None:
+    with pytest.raises(LayoutError, match="all three extents"):
+        kernel("cp_async").explain(*extents)
