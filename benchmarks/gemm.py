@@ -152,7 +152,7 @@ class Bench:
 
         def add(name: str, call: Callable[[Any], Any]) -> None:
             try:
-                error = arrays.check(row, call, sets[0], twice=name == "ours")
+                error = arrays.check(row, call, sets[0], name == "ours")
                 contenders.append(Contender(name, Timed(call, sets)))
             except Exception as reason:  # noqa: BLE001  # one contender's failure is a result
                 out[f"{name}, why not"] = f"{type(reason).__name__}: {str(reason)[:500]}"

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from . import gemm_report
 from .harness import RESULTS, ROOT, Result, columns, headline
 
 BEGIN, END = "<!-- results: python -m benchmarks.report --write -->", "<!-- end of results -->"
-ORDER = ("algebra", "lowering", "startup", "compile")
+ORDER = ("algebra", "lowering", "startup", "compile", "gemm")
 PLACES: dict[Path, Sequence[str]] = {
     ROOT / "benchmarks" / "README.md": ORDER,
     ROOT / "docs" / "speed.md": ("algebra",),
@@ -30,6 +31,8 @@ def results(names: Sequence[str]) -> list[Result]:
 
 def markdown(found: Result) -> str:
     """A heading, where and how it was measured, and the rows."""
+    if found["benchmark"] == "gemm":
+        return gemm_report.markdown(found)
     heads, rows = columns(found)
     parts = [
         f"### {found['benchmark']}",

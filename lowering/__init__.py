@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .errors import DispatchError, DispatchFail, MachineError, PluginError, fail
     from .isa.registered import register_instruction
     from .joined import BARRIER, LoweredSequence, sequence
+    from .kernels.matmul import matmul
     from .ops import (
         CastCall,
         CopyCall,
@@ -52,6 +53,7 @@ _HOMES = {
     "fill": "ops",
     "gemm": "ops",
     "lower": "api",
+    "matmul": "kernels.matmul",
     "predicate": "dispatch",
     "register_dispatch": "dispatch",
     "register_instruction": "isa.registered",
@@ -63,7 +65,7 @@ _HOMES = {
 __all__ = [
     "BARRIER", "CastCall", "CopyCall", "DispatchError", "DispatchFail", "ElementwiseCall", "FillCall", "GemmCall",
     "Lowered", "LoweredSequence", "MachineError", "PluginError", "Tile", "TileRegion", "Window", "cast", "copy",
-    "elementwise", "fail", "fill", "gemm", "lower", "predicate", "register_dispatch", "register_instruction",
+    "elementwise", "fail", "fill", "gemm", "lower", "matmul", "predicate", "register_dispatch", "register_instruction",
     "registered", "sequence", "temporary_variants",
 ]  # fmt: skip
 

@@ -148,7 +148,7 @@ class LoweredSequence(compose.Sequence):
 
     @cached_property
     def device_function(self) -> Any:
-        """For numba.cuda: all of it as one function inside a kernel of one's own, see `backends.numba_cuda.MemoryFunction`.
+        """For numba.cuda: all of it as one function for kernels of one's own, see `backends.numba_cuda.MemoryFunction`.
 
         Tiles in memory are arrays, in order of first mention.  Tiles in registers that are read before they are written
         are fragments, behind or between them in that order; those that are written last and not read again are

@@ -136,7 +136,7 @@ class Window:
         order: Literal["row", "column"] = "row",
         alignment: int = 16,
     ) -> Window:
-        """Box number (i, j) of a matrix of any extents that is cut into boxes, the last of each row and column at its rim.
+        """Box number (i, j) of a matrix of any extents that is cut into boxes, the last of them at its rim.
 
         Variables: ``{name}_rows``, ``{name}_columns`` and ``{name}_leading``, the elements between neighbors along the
         dimension that is not contiguous; ``{name}_i`` and ``{name}_j``.

@@ -1,5 +1,6 @@
 """Whole kernels from tile primitives."""
 
 from .gemm import Config, GemmKernel, gemm
+from .matmul import matmul
 
-__all__ = ["Config", "GemmKernel", "gemm"]
+__all__ = ["Config", "GemmKernel", "gemm", "matmul"]

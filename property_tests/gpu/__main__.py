@@ -20,7 +20,7 @@ from lowering import lower
 from lowering.backends import numba_cuda
 
 from ..gemm_cases import Case, all_cases, one_warp
-from . import arithmetic, records, sequences, texts, user_kernels
+from . import arithmetic, gemm_fuzz, gemm_tools, records, sequences, texts, user_kernels
 
 
 def operands(call: Any, integers: bool) -> dict[str, Any]:
@@ -75,6 +75,8 @@ def rows() -> list[tuple[str, Callable[[], dict[str, Any]]]]:
     out += texts.rows()
     out += arithmetic.rows()
     out += sequences.rows(numba_cuda.gpu_target())
+    out += gemm_fuzz.rows()
+    out += gemm_tools.rows()
     return out
 
 

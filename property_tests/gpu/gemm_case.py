@@ -11,7 +11,7 @@ from lowering.dtypes import dtype
 from lowering.kernels.gemm import GemmKernel
 
 from .gemm_expect import compare, expected, numbers
-from .gemm_guard import Guarded
+from .gemm_guard import WORDS, Guarded
 from .gemm_problems import Case, Spec, type_of
 
 
@@ -74,7 +74,7 @@ def launched(
 
 
 def bits(x: Any) -> Any:
-    return x.contiguous().view(torch.uint8)
+    return x.view(WORDS[x.element_size()])
 
 
 def check_bytes(case: Case, arrays: dict[str, Guarded]) -> None:

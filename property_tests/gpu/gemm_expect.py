@@ -51,7 +51,8 @@ def expected(spec: Spec, case: Case, values: dict[str, Any]) -> tuple[Any, Any]:
     A bound holds (K + 8) roundings of sums whose terms are as large as they are, and one of each later step.
     """
     a, b = (wide(spec, name, values[name]) for name in "AB")
-    sums, terms = a @ b, a.abs() @ b.abs()
+    each = (case.batches or 1, case.M, case.N)  # all of them may share both factors
+    sums, terms = (a @ b).expand(each), (a.abs() @ b.abs()).expand(each)
     acc = spec.options.get("accumulator") or ("float64" if spec.types[0] == "float64" else "float32")
     out = result_type(spec)
     # Tensor cores cut their sums off rather than round them: twice the unit, of the fragment and of the chain.

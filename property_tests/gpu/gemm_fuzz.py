@@ -27,7 +27,7 @@ from typing import Any
 from lowering.target import target as as_target
 
 from .gemm_kernels import SPECS
-from .gemm_problems import LARGEST, Spec, draw
+from .gemm_problems import LARGEST, draw
 
 SILENCE = 90.0
 """Seconds after which a process that says nothing is taken to hang; the first launch of a kernel compiles it."""
@@ -39,6 +39,12 @@ MOST_FAILURES = 3
 """Of one kernel, after which its other problems are left."""
 
 By = dict[str, Any]
+Problems = Callable[[int], tuple[str, Callable[[], float]]]
+
+DRAWN, AT_ONCE = 240, 20
+"""Problems with kernels of their own (`gemm_drawn`), and how many of them are a row."""
+DRAWN_ROWS = tuple(f"drawn kernels {i} to {i + AT_ONCE - 1}" for i in range(0, DRAWN, AT_ONCE))
+NAMES = (*[s.name for s in SPECS], *DRAWN_ROWS)
 
 
 # --- in a process of its own ----------------------------------------------------------------------
@@ -54,16 +60,15 @@ def work(pipe: Any, where: str, target: str) -> None:
     pipe.send(("ready",))
     while (task := pipe.recv()) is not None:
         number, seeds = task
-        spec = SPECS[number]
         began = time.perf_counter()
         try:
-            kernel = spec.kernel(as_target(target))
+            problem, kernel = problems_of(number, where, target)
         except Exception as error:  # noqa: BLE001  # it is reported by whoever waits
             pipe.send(("failed", None, said(error), ""))
             pipe.send(("done", {}))
             continue
         for seed in seeds:
-            if not one(pipe, spec, kernel, seed, device, SMALL.get(where, (LARGEST, 1))):
+            if not one(pipe, problem, seed, device):
                 return
         built = [b for b in getattr(kernel, "_built", {}).values() if "cubin" in vars(b)]
         registers = max((b.cubin.registers for b in built), default=0)
@@ -75,17 +80,43 @@ def work(pipe: Any, where: str, target: str) -> None:
         pipe.send(("done", about))
 
 
-def one(pipe: Any, spec: Spec, kernel: Any, seed: int, device: str, sizes: tuple[int, int]) -> bool:
-    """Run a problem and say what came of it; false where the process can't go on."""
+def problems_of(number: int, where: str, target: str) -> tuple[Problems, Any]:
+    """Seed -> the problem in words, and what runs it; and the kernel, where they share one."""
+    if number >= len(SPECS):
+        from .gemm_drawn import drawn, run_drawn
+
+        def another(seed: int) -> tuple[str, Callable[[], float]]:
+            case = drawn(seed, target)
+            return f"property_tests.kernels.problems.draw({seed}, ({target!r},)) = {case}", lambda: run_drawn(
+                case
+            )
+
+        return another, None
     from .gemm_case import run_case
 
-    case = draw(spec, seed, kernel.config, *sizes)
-    pipe.send(("begin", seed, str(case)))
+    spec = SPECS[number]
+    kernel = spec.kernel(as_target(target))
+
+    def problem(seed: int) -> tuple[str, Callable[[], float]]:
+        case = draw(spec, seed, kernel.config, *SMALL.get(where, (LARGEST, 1)))
+        device = "cpu" if where == "machine" else "cuda"
+        return str(case), lambda: run_case(spec, kernel, case, seed, device)
+
+    return problem, kernel
+
+
+def one(pipe: Any, problem: Problems, seed: int, device: str) -> bool:
+    """Run a problem and say what came of it; false where the process can't go on."""
+    case, run = problem(seed)
+    pipe.send(("begin", seed, case))
     try:
-        share = run_case(spec, kernel, case, seed, device)
+        share = run()
     except Exception as error:  # noqa: BLE001  # likewise
+        if type(error).__name__ == "RefusedError":
+            pipe.send(("refused",))
+            return True
         alive = still_alive(device)
-        pipe.send(("failed", seed, said(error), str(case)))
+        pipe.send(("failed", seed, said(error), case))
         return alive
     pipe.send(("right", share))
     return True
@@ -120,6 +151,7 @@ class Row:
         number: of the kernel.
         left: seeds that were not begun.
         right, worst: how many problems are right, and the largest error as a share of its bound.
+        refused: how many had a cut that the kernel refuses.
         failures: seed, what was wrong, the problem.
         about: registers and the like.
     """
@@ -127,6 +159,7 @@ class Row:
     number: int
     left: list[int]
     right: int = 0
+    refused: int = 0
     worst: float = 0.0
     failures: list[By] = field(default_factory=list)
     about: By = field(default_factory=dict)
@@ -203,6 +236,8 @@ class Fuzz:
             row.left.remove(rest[0])
         elif kind == "right":
             row.right, row.worst, worker.begun = row.right + 1, max(row.worst, rest[0]), None
+        elif kind == "refused":
+            row.refused, worker.begun = row.refused + 1, None
         elif kind == "failed":
             row.failed(*rest)
             worker.begun = None
@@ -251,11 +286,15 @@ def fuzz(
 ) -> list[Row]:  # fmt: skip
     """Run it; one row for each kernel."""
     chosen = [i for i, s in enumerate(SPECS) if only in s.name]
-    if not chosen:
+    drawn = [i for i, name in enumerate(DRAWN_ROWS) if only in name and where != "machine"]
+    if not chosen and not drawn:
         raise SystemExit(f"no kernel's name contains {only!r}")
-    share, rest = divmod(problems, len(chosen))
+    share, rest = divmod(problems, max(1, len(chosen)))
     rows = [Row(i, list(range(seed, seed + share + (n < rest)))) for n, i in enumerate(chosen)]
     rows = [r for r in rows if r.left]
+    for i in drawn:
+        first = seed + i * AT_ONCE
+        rows.append(Row(len(SPECS) + i, list(range(first, first + AT_ONCE))))
     Fuzz(rows, workers, where, target or here(), seconds).run()
     return rows
 
@@ -269,16 +308,16 @@ def here() -> str:
 
 def answer(row: Row) -> By:
     """A kernel's row of the summary.  Errors: ValueError where a problem failed or none was run."""
-    spec = SPECS[row.number]
     if row.failures:
         first = row.failures[0]
-        again = f'python -m property_tests.gpu.gemm_fuzz --case "{spec.name}" --seed {first["seed"]}'
+        again = f'python -m property_tests.gpu.gemm_fuzz --case "{NAMES[row.number]}" --seed {first["seed"]}'
         raise ValueError(
             f"{len(row.failures)} failed, {row.right} right: {first['why']}; {first['case']}; again: {again}"
         )
     if row.left or not row.right:
         raise ValueError(f"{len(row.left)} problems were not run in the time there was")
-    return {"problems": row.right, "worst": round(row.worst, 4), **row.about}
+    refused = {"refused": row.refused} if row.refused else {}
+    return {"problems": row.right, **refused, "worst": round(row.worst, 4), **row.about}
 
 
 @cache
@@ -288,19 +327,16 @@ def _everything() -> dict[int, Row]:
 
 def rows() -> Iterator[tuple[str, Callable[[], By]]]:
     """Rows for the summary of all GPU tests; the first that is run runs all."""
-    for number, spec in enumerate(SPECS):
-        yield f"gemm: {spec.name}", lambda n=number: answer(_everything()[n])
+    for number, name in enumerate(NAMES):
+        yield f"gemm: {name}", lambda n=number: answer(_everything()[n])
 
 
 def again(name: str, seed: int, where: str, target: str) -> int:
     """Run one problem in this process."""
-    from .gemm_case import run_case
-
-    spec = next(s for s in SPECS if s.name == name)
-    kernel = spec.kernel(as_target(target or here()))
-    case = draw(spec, seed, kernel.config, *SMALL.get(where, (LARGEST, 1)))
-    print(kernel, kernel.config, case, sep="\n")
-    share = run_case(spec, kernel, case, seed, "cpu" if where == "machine" else "cuda")
+    problem, kernel = problems_of(NAMES.index(name), where, target or here())
+    case, run = problem(seed)
+    print(kernel, kernel and kernel.config, case, sep="\n")
+    share = run()
     print(f"right, the largest error is {share:.3f} of its bound")
     return 0
 
@@ -330,7 +366,11 @@ def main() -> int:
     parser.add_argument("--commit", default="", help="what is being tested, noted in the results")
     o = parser.parse_args()
     if o.list:
-        print("\n".join(f"{s.name}: {' x '.join(s.types)}, {s.feed or 'as chosen'}" for s in SPECS))
+        print(
+            "\n".join(
+                [f"{s.name}: {' x '.join(s.types)}, {s.feed or 'as chosen'}" for s in SPECS] + [*DRAWN_ROWS]
+            )
+        )
         return 0
     if o.case:
         return again(o.case, o.seed, o.device, o.target)
@@ -350,11 +390,11 @@ def main() -> int:
 def summary(found: list[Row], seconds: float, o: Any) -> int:
     out: list[By] = []
     for row in found:
-        spec = SPECS[row.number]
+        name = NAMES[row.number]
         try:
-            out.append({"name": spec.name, "right": True, **answer(row)})
+            out.append({"name": name, "right": True, **answer(row)})
         except ValueError as error:
-            out.append({"name": spec.name, "right": False, "why": str(error), "failures": row.failures,
+            out.append({"name": name, "right": False, "why": str(error), "failures": row.failures,
                         "problems": row.right, "left": len(row.left), **row.about})  # fmt: skip
         print(
             "right" if out[-1]["right"] else "WRONG",

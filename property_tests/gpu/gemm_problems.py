@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import log2
 from typing import Any
 
 from lowering.dtypes import dtype
@@ -40,7 +41,7 @@ class Spec:
         options: of `gemm`: out, A, B, C, D, bias, batched, accumulator, shape.
         function: a name of `FUNCTIONS`.
         feed: how shared memory is fed; None leaves the cut to the kernel, call by call.
-        cut: which of the feed's configurations, and what is changed in it.
+        cut: rows and columns of a tile, of which the feed's nearest is taken, and what is changed in its configuration.
         align: bytes that each matrix is aligned to, no more: 16 where nothing is said.
         scaled: whether there is an alpha other than 1.
     """
@@ -50,7 +51,7 @@ class Spec:
     options: Mapping[str, Any] = field(default_factory=dict)
     function: str = ""
     feed: str | None = None
-    cut: tuple[int, Mapping[str, Any]] = (0, {})
+    cut: tuple[tuple[int, int], Mapping[str, Any]] = ((128, 256), {})
     align: Mapping[str, int] = field(default_factory=dict)
     scaled: bool = False
 
@@ -76,9 +77,10 @@ class Spec:
         problem = made.problem.aligned(**{names[n]: self.alignment(n) for n in "ABCD"})
         if made.problem.A.layout is not None or made.problem.B.layout is not None:
             problem = replace(problem, A=made.problem.A, B=made.problem.B)
-        number, changed = self.cut
+        (m, n), changed = self.cut
         found = configs(problem, made.target, self.feed)  # type: ignore[arg-type]
-        return replace(found[min(number, len(found) - 1)], **changed)
+        nearest = min(found, key=lambda c: abs(log2(c.tile[0] / m)) + abs(log2(c.tile[1] / n)))
+        return replace(nearest, **changed)
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,12 @@ def draw(spec: Spec, seed: int, config: Config | None, largest: int = LARGEST, m
     bulk = spec.feed == "tma"
     if bulk and not fixed:
         k = max(1, k)
+    if config and config.slots and not fixed:  # the copy engine stores whole units of 16 bytes
+        unit = 16 * 8 // dtype(result_type(spec)).bits
+        if spec.options.get("D", "row") == "row":
+            n = -(-n // unit) * unit
+        else:
+            m = -(-m // unit) * unit
     batches = rng.choice((1, 2, 3, 5)) if spec.options.get("batched") else None
     whole = rng.random() < 0.5
     alphas = [0.5, -1.0, 2.0, 1.5] if whole else [0.5, -1.25, 2.0, 0.3]

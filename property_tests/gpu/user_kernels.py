@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from lowering import lower
+from lowering import Tile, copy, lower
 from lowering.backends import numba_cuda
 from lowering.backends.arrays import to_memory
+from lowering.fragments import partition
+from lowering.isa.catalogue import named
+from tilelayout import S, TileLayout
 
 from .. import record_cases
 from ..gemm_cases import one_warp
+from ..guide_code import executed
 
 
 def looped() -> dict[str, Any]:
@@ -92,6 +96,50 @@ def swapped_elements(name: str) -> dict[str, Any]:
     return exact(d, expected)
 
 
+def of_the_guide() -> dict[str, Any]:
+    """The kernel that docs/guide/kernels.md builds of lowered pieces: three stages, fragments by ldmatrix, rims."""
+    kernel = cuda.jit(executed("kernels.md", "Stage by stage", "By hand, in numba")["matmul"])
+    rng = np.random.default_rng(6)
+    for m, n, k in ((64, 64, 64), (200, 136, 328), (1024, 512, 2048)):
+        a, b = rng.integers(-2, 3, (m, k)).astype(np.float16), rng.integers(-2, 3, (k, n)).astype(np.float16)
+        d = np.full((m, n), np.nan, np.float16)
+        kernel[(-(-n // 64), -(-m // 64)), 128](a, b, d)
+        exact(d, np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0).astype(np.float16))
+    return {"error": 0.0}
+
+
+def through_stages(name: str) -> dict[str, Any]:
+    """Memory to a stage by hand, to a fragment and from there to a second stage and back, by the lowered copies."""
+    layouts = {
+        "swizzled": TileLayout(S[64, 64]).swizzle(3, 3, 3),
+        "padded": TileLayout(S[(64, 64) : (68, 1)]),
+        "turned": TileLayout(S[(64, 64) : (1, 72)]),
+    }
+    parts = partition(named("m16n8k16.f16"), 64, 64, 64, warps=(4, 1))
+    held = Tile("held", (64, 64), "float16", parts.A)
+    first, second = (Tile(x, (64, 64), "float16", layouts[name], "shared") for x in ("first", "second"))
+    where = {"target": numba_cuda.gpu_target(), "scope": "cta", "launch": 128}
+    load, store = (lower(c, **where).device_function for c in (copy(held, first), copy(second, held)))
+
+    @cuda.jit
+    def kernel(source, back):
+        one, two = load.shared_array(), store.shared_array()
+        for x in range(cuda.threadIdx.x, one.size, 128):
+            one[x] = source[x]
+            two[x] = source[x]
+        cuda.syncthreads()
+        a = load(one)
+        store(two, a)
+        cuda.syncthreads()
+        for x in range(cuda.threadIdx.x, two.size, 128):
+            back[x] = two[x]
+
+    source = np.random.default_rng(7).integers(0, 1 << 14, load.memory[0].buffer.elements).astype(np.uint16)
+    back = np.zeros_like(source)
+    kernel[1, 128](source, back)
+    return exact(back, source)
+
+
 def exact(result: Any, expected: Any) -> dict[str, Any]:
     if not np.array_equal(result, expected):
         raise ValueError(f"{(result != expected).sum()} of {result.size} elements differ")
@@ -101,6 +149,11 @@ def exact(result: Any, expected: Any) -> dict[str, Any]:
 ROWS: tuple[tuple[str, Callable[[], dict[str, Any]]], ...] = (
     ("K loop with D in registers", looped),
     ("get and set", element_by_element),
+    ("the kernel of the guide, of lowered pieces", of_the_guide),
+    *[
+        (f"{name} stages by device functions", lambda name=name: through_stages(name))
+        for name in ("swizzled", "padded", "turned")
+    ],
     *[
         (f"get and set, {name}", lambda name=name: swapped_elements(name))
         for name in (

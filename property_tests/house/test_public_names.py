@@ -26,7 +26,8 @@ PROMISED = {
         "registers_per_thread", "widest_access", "widest_vector",
     ],
     "lowering": [
-        "Tile", "gemm", "copy", "cast", "fill", "elementwise", "lower", "sequence", "BARRIER", "DispatchError", "DispatchFail",
+        "Tile", "gemm", "copy", "cast", "fill", "elementwise", "lower", "matmul", "sequence", "BARRIER",
+        "DispatchError", "DispatchFail",
         "register_dispatch", "register_instruction", "registered", "predicate", "fail",
     ],
 }  # fmt: skip

@@ -168,7 +168,20 @@ def draw(seed: int, targets: Sequence[str] = TARGETS, most: int = 300) -> Case:
         rng.choice((0, -1, -2, 3, seed)),
         rng.random() < 0.75,
     )
-    return replace(found, config=_config(rng, found)) if rng.random() < 0.65 else found
+    return _whole_units(replace(found, config=_config(rng, found))) if rng.random() < 0.65 else found
+
+
+def _whole_units(case: Case) -> Case:
+    """With rows of D that end with a unit of 16 bytes, where the copy engine stores them: it stores no less."""
+    if case.config is None or not case.config.slots:
+        return case
+    unit = 16 // (dtype(case.out).bits // 8)
+    m, n, k = case.extents
+    if case.orders["D"] == "row":
+        n = max(1, n // unit) * unit
+    else:
+        m = max(1, m // unit) * unit
+    return replace(case, extents=(m, n, k))
 
 
 def _out(rng: random.Random, a: str, accumulator: str, where: Target) -> str:

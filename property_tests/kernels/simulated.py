@@ -37,6 +37,7 @@ def simulated(
     change: Callable[[Program], Program] = lambda p: p,
     schedule: int | None = None,
     numerics: str = "exact",
+    written: bool = False,
 ) -> Any:
     """D.  Nothing but the arrays' elements may be read, and nothing but D's written, which hold nothing before.
 
@@ -46,6 +47,7 @@ def simulated(
         change: made to the program first.
         schedule: of the machine; by default the case's.
         numerics: as of the machine.
+        written: whether D's elements hold something before.
     """
     built, extents = found_for(case, given)
     if extents.empty:
@@ -63,7 +65,7 @@ def simulated(
         {p.name: values[p.name] for p in program.parameters},
         numerics=numerics,
         schedule=case.schedule if schedule is None else schedule,
-        written={"D": np.zeros(inside["D"].shape, bool)},
+        written={"D": np.full(inside["D"].shape, written)},
         guarded={name: ~mask for name, mask in inside.items()},
     )["D"]
     d = given["D"]

@@ -80,7 +80,16 @@ def test_what_is_drawn_reaches_everything() -> None:
     wanted = {"float16", "bfloat16", "tfloat32", "float64", "int8", "uint8", "float8_e4m3fn", "float8_e5m2"}
     wanted |= {"sm_75", "sm_80", "sm_89", "sm_90a", "feed tma", "feed cp_async", "feed registers", "chosen"}
     wanted |= {f"{name} {order}" for name in "ABCD" for order in ("row", "column")}
-    wanted |= {"bias row", "bias column", "bias None", *FUNCTIONS, "aligned 16", "aligned 8", "aligned 4", "aligned 2"}
+    wanted |= {
+        "bias row",
+        "bias column",
+        "bias None",
+        *FUNCTIONS,
+        "aligned 16",
+        "aligned 8",
+        "aligned 4",
+        "aligned 2",
+    }
     wanted |= {"stages 2", "stages 3", "stages 4", "slots", "unroll", "batched", "empty", "alpha 0", "beta 0"}
     assert not {x for x in wanted if seen[x] < 3}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import random
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lowering.kernels.gemm import occupancy as room
 from lowering.kernels.gemm.occupancy import MULTIPROCESSORS, occupancy
 from lowering.target import TARGETS, target
 
@@ -48,6 +50,11 @@ def calculator(folder: Path) -> Path:
     source.write_text(PROGRAM)
     subprocess.run([compiler, "-w", "-I", str(found[0].parent), str(source), "-o", str(out)], check=True)
     return out
+
+
+def test_the_example_holds() -> None:
+    failed, tried = doctest.testmod(room)
+    assert (failed, tried) == (0, 2)
 
 
 def test_every_target_has_its_multiprocessor() -> None:

@@ -30,6 +30,9 @@ SHARED = 1 << 12
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
+FLOATS: dict[str, Callable[..., Any]] = {
+    "max": np.fmax, "min": np.fmin, "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
+}  # fmt: skip
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add, "sub": np.subtract, "mul.lo": np.multiply, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "min": np.minimum, "max": np.maximum, "mul.wide": np.multiply,
@@ -92,7 +95,9 @@ class CtaMachine:
             if opcode == "ret":
                 pc[self.active] = end
             elif opcode.startswith("bra"):
-                pc[self.active] = self.labels[operands[-1]]
+                pc[self.active] = next(
+                    x for x in self.labels[operands[-1]] if x > at or "_BB" in operands[-1]
+                )
             elif self.active.any():
                 self.executed[opcode] = self.executed.get(opcode, 0) + 1
                 self.execute(opcode, operands)
@@ -147,6 +152,8 @@ class CtaMachine:
             self.set_predicate(operands[0], COMPARE[opcode.split(".")[1]](left, right))
         elif kind == "pred":
             self.predicate(opcode.rsplit(".", 1)[0], operands)
+        elif operands[0].startswith("{"):
+            self.take_apart(operands, int(kind[1:]))
         else:
             self.compute(opcode.rsplit(".", 1)[0], kind, operands)
 
@@ -159,16 +166,18 @@ class CtaMachine:
         found = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}.get(operation)
         self.set_predicate(operands[0], ~given[0] if operation == "not" else found(*given))  # type: ignore[misc]
 
+    def take_apart(self, operands: list[str], bits: int) -> None:
+        parts = mma_operands(operands[0])[0]
+        whole, width = self.value(operands[1], bits), bits // len(parts)
+        for i, part in enumerate(parts):
+            self.write(part, whole >> np.uint64(width * i), width)
+
     def compute(self, operation: str, kind: str, operands: list[str]) -> None:
         signed, bits = kind[0] == "s", int(kind[1:])
         target, *sources = operands
-        if target.startswith("{"):
-            parts = mma_operands(target)[0]
-            whole, width = self.value(sources[0], bits), bits // len(parts)
-            for i, part in enumerate(parts):
-                self.write(part, whole >> np.uint64(width * i), width)
-            return
-        if operation == "mov" and sources[0].startswith("{"):
+        if kind == "f32" and operation not in ("mov", "selp"):
+            found, bits = self.floats(operation, sources)
+        elif operation == "mov" and sources[0].startswith("{"):
             parts = mma_operands(sources[0])[0]
             width = bits // len(parts)
             found = sum(self.value(x, width) << np.uint64(width * i) for i, x in enumerate(parts))
@@ -192,6 +201,10 @@ class CtaMachine:
             left, right = (self.value(x, bits, signed) for x in sources[:2])
             bits = 2 * bits if wide else bits
             found = left * right + self.value(sources[2], bits, signed)
+        elif operation == "mul.hi":
+            left, right = (self.value(x, bits, signed).astype(object) for x in sources)
+            found = (left * right >> bits) % (1 << 64)
+            found = found.astype(np.uint64)
         elif operation == "bfi":
             insert, into, at, length = (self.value(x, bits) for x in sources)
             mask = (np.uint64(1) << length) - np.uint64(1) << at
@@ -209,6 +222,15 @@ class CtaMachine:
             found = BINARY[operation](left, right)
             bits = 2 * bits if operation == "mul.wide" else bits
         self.write(target, found, bits)
+
+    def floats(self, operation: str, sources: list[str]) -> tuple[Any, int]:
+        """Arithmetic of float32, and its conversion to halves; words, and how wide they are."""
+        given = [self.value(x, 32).astype(np.uint32).view(np.float32) for x in sources]
+        if operation == "cvt.rn.f16x2":
+            high, low = (x.astype(np.float16).view(np.uint16).astype(np.uint64) for x in given)
+            return low | high << np.uint64(16), 32
+        found = FLOATS[operation](*given).astype(np.float32)
+        return found.view(np.uint32).astype(np.uint64), 32
 
     # --- memory ---------------------------------------------------------------------------------
 
@@ -351,18 +373,18 @@ class CtaMachine:
 Code = list[tuple[str, str, list[str]]]
 
 
-def _code(ptx: str) -> tuple[Code, dict[str, int]]:
-    """(guard, opcode, operands) of each instruction, and where each label is."""
+def _code(ptx: str) -> tuple[Code, dict[str, list[int]]]:
+    """(guard, opcode, operands) of each instruction, and where each label is; those of scopes may be several."""
     text = re.sub(r"//[^\n]*", "", ptx[ptx.index(".entry") :])
     body = text[text.index("{") + 1 : text.rindex("}")]
     body = re.sub(r"{(\s*\.reg)", r"\1", body)
     body = re.sub(r";(\s*)}", r";\1", body)
     code: Code = []
-    labels: dict[str, int] = {}
+    labels: dict[str, list[int]] = {}
     for part in body.split(";"):
         statement = " ".join(part.split())
-        while found := re.match(r"(\$\w+):\s*", statement):
-            labels[found[1]] = len(code)
+        while found := re.match(r"(\$?\w+):(?:\s+|$)", statement):
+            labels.setdefault(found[1], []).append(len(code))
             statement = statement[found.end() :]
         if not statement or statement.startswith("."):
             continue

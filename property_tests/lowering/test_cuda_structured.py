@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import re
 import sys
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lowering.backends import cuda_structured
 from lowering.backends.assemble import assemble_cuda, compile_cuda
 from lowering.backends.cuda_program import cuda_program
 from lowering.backends.cuda_structured import holds
@@ -249,6 +251,11 @@ def test_integers_hold_all_that_is_computed_on_the_way(x: Any, data: st.DataObje
             assert all(n < bits for n in shifts)
 
 
+def test_the_example_holds() -> None:
+    failed, tried = doctest.testmod(cuda_structured)
+    assert (failed, tried) == (0, 3)
+
+
 # --- compiled -------------------------------------------------------------------------------------
 
 
@@ -270,4 +277,5 @@ def test_it_compiles_to_as_many_instructions(name: str) -> None:
 def test_the_largest_kernel_compiles() -> None:
     kernel = gemm("float16", B="column", target="sm_90a")
     cubin = assemble_cuda(kernel.cuda, kernel.target, allow_spills=True)
-    assert (cubin.local_bytes <= 8, cubin.registers) == (True, 168)
+    assert cubin.local_bytes <= 8
+    assert cubin.registers <= 168

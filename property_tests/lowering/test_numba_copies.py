@@ -1,4 +1,4 @@
-"""Copies as device functions of numba kernels, without a GPU: the PTX runs on a machine for whole CTAs, and assembles."""
+"""Copies as device functions of numba kernels, without a GPU: their PTX runs on a machine for CTAs, and assembles."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from numba.cuda import types
 
 from lowering import BARRIER, DispatchError, Tile, Window, copy, gemm, lower, sequence
 from lowering.backends.assemble import assemble
-from lowering.backends.numba_cuda import FragmentType, MemoryFunction, compile_ptx
+from lowering.backends.numba_cuda import FragmentType, MemoryFunction, compile_ptx, memory_function
 from lowering.compose import as_function
+from lowering.control import Compare, While
 from lowering.dtypes import dtype
 from lowering.fragments import A_FRAG, partition
 from lowering.isa import MMA_INSTRUCTIONS
+from lowering.program import Address, Buffer, Program
 from lowering.target import target
 from tilelayout import LayoutError, S, TileLayout
 from tilelayout.expr import Var
 
+from ..guide_code import executed
 from .copy_cases import Held, fragments, memory_layouts
 from .numba_cases import TypingErrors
 from .ptx_cta_machine import run
@@ -34,7 +37,7 @@ CTA = {"target": "sm_80", "scope": "cta", "launch": 128}
 SWIZZLED = TileLayout(S[64, 64]).swizzle(3, 3, 3)
 SHAPE = (64, 64)
 PARTS = partition(MMA_INSTRUCTIONS[0], 64, 64, 16, warps=(2, 2))
-sA, sB = (Tile(n, SHAPE, "float16", SWIZZLED, "shared") for n in ("sA", "sB"))
+STAGE_A, STAGE_B = (Tile(n, SHAPE, "float16", SWIZZLED, "shared") for n in ("sA", "sB"))
 A, B = Tile("A", (64, 16), "float16", PARTS.A), Tile("B", (16, 64), "float16", PARTS.B)
 D = Tile("D", SHAPE, "float32", PARTS.D)
 
@@ -142,13 +145,15 @@ def test_which_instructions(layout: Any, name: str, load: tuple[str, int], store
 def pieces(order: str = "row") -> dict[str, Any]:
     """Device functions of a gemm: tiles of 64 x 64 by 128 threads, four steps a stage."""
     turned = TileLayout(S[SHAPE : (1, 64)]).swizzle(3, 3, 3) if order == "column" else SWIZZLED
-    sA = Tile("sA", SHAPE, "float16", turned, "shared")
+    first = Tile("sA", SHAPE, "float16", turned, "shared")
     parts: list[Any] = []
     for k in range(0, 64, 16):
-        parts += [copy(A, sA[:, k : k + 16]), copy(B, sB[k : k + 16]), gemm(D, A, B, D, beta=1.0)]
+        parts += [copy(A, first[:, k : k + 16]), copy(B, STAGE_B[k : k + 16]), gemm(D, A, B, D, beta=1.0)]
     return {
-        "fill_a": function(copy(sA, Window.matrix("a", "float16", SHAPE, order)), dispatch="copy.cp_async"),
-        "fill_b": function(copy(sB, Window.matrix("b", "float16", SHAPE)), dispatch="copy.cp_async"),
+        "fill_a": function(
+            copy(first, Window.matrix("a", "float16", SHAPE, order)), dispatch="copy.cp_async"
+        ),
+        "fill_b": function(copy(STAGE_B, Window.matrix("b", "float16", SHAPE)), dispatch="copy.cp_async"),
         "step": sequence([lower(c, **CTA) for c in parts], name="step").device_function,
         "store": function(copy(Window.matrix("d", "float32", SHAPE), D)),
     }
@@ -204,6 +209,20 @@ def test_a_gemm_of_a_user_s_own(order: str, m: int, n: int, k: int) -> None:
     assert executed["bar.sync"] == 2 * turns
 
 
+@pytest.fixture(scope="module")
+def guide() -> dict[str, Any]:
+    return executed("kernels.md", "Stage by stage", "By hand, in numba")
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 64), (80, 200, 264)])
+def test_the_kernel_of_the_guide(guide: dict[str, Any], m: int, n: int, k: int) -> None:
+    """docs/guide/kernels.md, compiled there; here it multiplies."""
+    a, b, _ = operands(m, n, k)
+    d = np.full((m, n), np.nan, np.float16)
+    run(guide["ptx"], [a, b, d], 128, (-(-n // 64), -(-m // 64)))
+    np.testing.assert_array_equal(d, np.maximum(a.astype(np.float64) @ b.astype(np.float64), 0))
+
+
 @pytest.mark.parametrize("left_out", ["wait", "arrive", "leave"])
 def test_a_missing_wait_or_barrier_is_noticed(left_out: str) -> None:
     """So that the tests here can fail: the machine objects to each of the races."""
@@ -229,11 +248,11 @@ def test_a_user_s_gemm_assembles_without_spills(name: str) -> None:
 def test_registers_between_memory_and_shared_memory() -> None:
     """A copy in two parts: what is loaded early is stored later; and through registers in one go."""
     window = Window.matrix("x", "float16", SHAPE)
-    early = function(copy(sA, window), config={"part": "load"})
-    late = function(copy(sA, window), config={"part": "store"})
-    whole = function(copy(sB, window))
-    back = function(copy(Window.matrix("y", "float16", SHAPE), sA))
-    twice = function(copy(Window.matrix("z", "float16", SHAPE), sB))
+    early = function(copy(STAGE_A, window), config={"part": "load"})
+    late = function(copy(STAGE_A, window), config={"part": "store"})
+    whole = function(copy(STAGE_B, window))
+    back = function(copy(Window.matrix("y", "float16", SHAPE), STAGE_A))
+    twice = function(copy(Window.matrix("z", "float16", SHAPE), STAGE_B))
 
     def kernel(x: Any, y: Any, z: Any) -> None:
         first, second = late.shared_array(), whole.shared_array()
@@ -309,7 +328,7 @@ def test_a_sequence_says_what_it_takes_and_gives() -> None:
         "D: Fragment(float32, 32)) -> Fragment(float32, 32)>"
     )
     gA = Tile("gA", SHAPE, "float16", TileLayout(S[64, 64]), "global")
-    everything = sequence([lower(copy(sA, gA), **CTA), BARRIER, lower(copy(A, sA[:, :16]), **CTA)])
+    everything = sequence([lower(copy(STAGE_A, gA), **CTA), BARRIER, lower(copy(A, STAGE_A[:, :16]), **CTA)])
     f = everything.device_function
     assert [m.role for m in f.memory] == ["sA", "gA"]
     assert f.program.outputs == as_function(everything.program).outputs
@@ -324,12 +343,12 @@ def test_a_sequence_says_what_it_takes_and_gives() -> None:
 
 # --- what is refused --------------------------------------------------------------------------------
 
-LOAD = function(copy(A, sA[:, :16]))
+LOAD = function(copy(A, STAGE_A[:, :16]))
 SMALL = Tile("small", (16, 16), "float16", A_FRAG)
 STORE = function(
     copy(Tile("stage", (16, 16), "float16", TileLayout(S[16, 16]), "shared"), SMALL), scope="warp"
 )
-FILL = function(copy(sA, Window.matrix("x", "float16", SHAPE)), dispatch="copy.cp_async")
+FILL = function(copy(STAGE_A, Window.matrix("x", "float16", SHAPE)), dispatch="copy.cp_async")
 
 WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "missing": (lambda x, y: LOAD(), r"takes 1 arguments, got 0"),
@@ -360,7 +379,7 @@ def test_more_refusals() -> None:
         STORE(y, LOAD(y))
 
     frozen = types.Array(types.float16, 1, "C", readonly=True)
-    with pytest.raises(TypingErrors, match="is written, and .* is read-only"):
+    with pytest.raises(TypingErrors, match=r"is written, and .* is read-only"):
         compile_ptx(read_only, (frozen,), "sm_80", threads=128)
 
     def copies(y: Any, x: Any) -> None:
@@ -382,11 +401,9 @@ def test_more_refusals() -> None:
 
 
 def test_what_a_launch_gives_is_no_device_function() -> None:
-    from lowering.program import Address, Buffer
-
     bar = Address(Buffer("full", "full", "int32", (2,), 0, "shared", 8), (0,))
     bulk = lower(
-        copy(sA, Window.matrix("x", "float16", SHAPE)),
+        copy(STAGE_A, Window.matrix("x", "float16", SHAPE)),
         target="sm_90a",
         scope="cta",
         launch=128,
@@ -395,13 +412,16 @@ def test_what_a_launch_gives_is_no_device_function() -> None:
     )
     with pytest.raises(LayoutError, match="which only a launch gives"):
         bulk.device_function  # noqa: B018
+    looped = Program("looped", 1, (), (), (While(Compare(Var("n", 0, 9), "<", 9), ()),))
+    with pytest.raises(LayoutError, match="program looped has a loop"):
+        memory_function(looped, {})
 
 
 def test_flat_windows_take_their_variables() -> None:
     """Where an array cannot know the extents they are arguments."""
     n = Var("n", 1, 1 << 20)
     window = Window("x", "float16", (((64, n),), ((n, 1),)), (64, n), (0, 0), SHAPE, 2)
-    f = function(copy(sA, window))
+    f = function(copy(STAGE_A, window))
     assert f.variables == ("n",)
     assert f.memory[1].rank == 1
     assert FragmentType("float16", 2).array_types == f.memory[1].accepted

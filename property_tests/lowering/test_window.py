@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lowering.window as window_room
 from lowering import Tile, Window, copy, lower
 from tilelayout import LayoutError, R, S, TileLayout, laneid
 from tilelayout.expr import Var, evaluate
@@ -107,3 +109,29 @@ def test_a_window_does_not_run_alone() -> None:
     found = lower(copy(tile, window()), target="sm_80", scope="warp")
     with pytest.raises(LayoutError, match="is a window on a tensor whose extents a launch gives"):
         found.run(src=np.zeros((16, 32)))
+
+
+@pytest.mark.parametrize("order", ["row", "column"])
+def test_a_matrix_in_boxes(order: Any) -> None:
+    """Every element of a box is where a matrix of that order has it, whatever the launch gives."""
+    found = Window.matrix("A", "float16", (16, 64), order)
+    assert found.contiguous == (1 if order == "row" else 0)
+    given = {"A_rows": 100, "A_columns": 200, "A_leading": 208, "A_i": 3, "A_j": 2}
+    origin = [evaluate(x, given) for x in found.origin]
+    assert origin == [48, 128]
+    assert [evaluate(x, given) for x in found.sizes] == [100, 200]
+    for i, j in ((0, 0), (5, 7), (15, 63)):
+        x = (found.origin[0] + i, found.origin[1] + j)
+        row, column = origin[0] + i, origin[1] + j
+        wanted = row * 208 + column if order == "row" else column * 208 + row
+        assert evaluate(found.place(x), given) == wanted
+    with pytest.raises(LayoutError, match=r"order 'rows'.*'row' or 'column'"):
+        Window.matrix("A", "float16", (16, 64), "rows")  # type: ignore[arg-type]
+    with pytest.raises(LayoutError, match="two extents"):
+        Window.matrix("A", "float16", (16,))
+
+
+def test_docstrings() -> None:
+    failed, tried = doctest.testmod(window_room)
+    assert failed == 0
+    assert tried >= 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 
 from lowering import DispatchError, Tile, gemm, lower, register_dispatch, registered, temporary_variants
+from lowering.backends.assemble import assemble
+from lowering.errors import MachineError
 from lowering.isa import DENSE
+from lowering.target import target
 from notebooks.session import text_of
 from tilelayout import S, Swizzle, TileLayout
 
@@ -163,3 +167,31 @@ def test_notebook_5_has_conflicts_and_none() -> None:
         for word in set().union(*words):
             banks.setdefault(word % 32, set()).add(word)
         assert found == max(map(len, banks.values())), (row, swizzle)
+
+
+def test_notebook_6_builds_a_kernel_that_needs_each_of_its_waits() -> None:
+    """Other extents than there, the swizzle counted by hand, and each order of the waits but one refused."""
+    space = left_by(6)
+    run, kernel, turn = space["run"], space["kernel"], space["turn"]
+    rng = np.random.default_rng(1)
+    for m, n, depth in ((64, 64, 64), (8, 128, 72), (129, 40, 200)):
+        a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((m, depth), (depth, n)))
+        np.testing.assert_array_equal(
+            run(space["by_hand"], a, b), a.astype(np.float64) @ b.astype(np.float64)
+        )
+    for row in range(64):
+        for unit in range(8):
+            place = space["swizzled"].apply(row, 8 * unit, shape=(64, 64))["m"]
+            assert place == 64 * row + 8 * (unit ^ row % 8)
+    waits = [space[x] for x in ("commit", "wait", "arrived")]
+    at = next(i for i, s in enumerate(turn) if s is waits[0])
+    a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((64, 128), (128, 64)))
+    for order in permutations(waits):
+        program = kernel([*turn[:at], *order, *turn[at + 3 :]])
+        if list(order) == waits:
+            assert (run(program, a, b) == a.astype(np.float64) @ b.astype(np.float64)).all()
+        else:
+            with pytest.raises(MachineError):
+                run(program, a, b)
+    assert space["engine_map"].swizzle == 128
+    assert assemble(space["ptx"], target("sm_80")).local_bytes == 0

@@ -25,10 +25,10 @@ A lowered copy is a `MemoryFunction`, of arrays that lie as its tiles do: ``stag
 
 Creating a device function or compiling to PTX touches no driver; only `launch` and a kernel's own launch need one.
 All that knows numba and llvmlite stays in this folder: `fragment` is the numba type, `inline_asm` one instruction,
-`emit` a program, `index` and `memory` the loads and stores, `elements` the element helpers, `callable` what kernels call,
-`function` register programs and `memory_function` copies as such, `memory_arguments` their arrays, `shared` arrays in
-shared memory, `waiting` asynchronous groups, `ptx` PTX without a GPU, `gpu` what the driver is asked, `staged` whole kernels, `scalar` functions of numbers as
-instructions.
+`emit` a program, `index` and `memory` the loads and stores, `elements` the element helpers, `callable` what kernels
+call, `function` register programs and `memory_function` copies as such, `memory_arguments` their arrays, `shared`
+arrays in shared memory, `waiting` asynchronous groups, `ptx` PTX without a GPU, `gpu` what the driver is asked,
+`staged` whole kernels, `scalar` functions of numbers as instructions.
 """
 
 from importlib import import_module

@@ -16,7 +16,7 @@ from numba.cuda.extending import intrinsic
 
 from tilelayout import LayoutError
 
-from ...control import GRID
+from ...control import GRID, While
 from ...isa.protocols import CP_ASYNC
 from ...program import Address, Buffer, Instr, Program, Registers, every
 from ...window import Window
@@ -44,7 +44,7 @@ def memory_function(program: Program, regions: Mapping[str, Any]) -> MemoryFunct
 
 
 class MemoryFunction(KernelFunction):
-    """``fragment = f(array)``, ``f(array, fragment)``, ``f(array, array)`` inside a kernel, by all threads of the scope.
+    """``fragment = f(array)``, ``f(array, fragment)``, ``f(array, array)`` in a kernel, by all threads of the scope.
 
     Arguments are the operands in order, dst before src, and then integers.  An operand is
 
@@ -54,12 +54,12 @@ class MemoryFunction(KernelFunction):
     - a tile in registers that is read, or written in part: a fragment.  What is written is returned.
 
     Integers, by position, are the run-time variables that are left, e.g. the stage that is copied to and where a box
-    begins; `variables` has their names.  Bounds and alignments that a window or tile promises are promises of the kernel.
+    begins; `variables` has their names.  What tiles and windows promise of alignment and bounds, the kernel promises.
     Wrong arguments are a numba TypingError.
 
     Attributes, usable inside kernels:
-        shared_array: ``shared_array() -> array`` for the one tile in shared memory, aligned; ``shared_array(n)`` is 2-d,
-            of n stages, ``array[i]`` one of them.  Only with one such tile.
+        shared_array: ``shared_array() -> array`` for the one tile in shared memory, aligned; ``shared_array(n)`` has n
+            stages, ``array[i]`` is one of them.  Only with one such tile.
         zeros_d: ``zeros_d() -> fragment`` of an operand D that is a fragment; likewise for each of them.
         get, set: elements of fragments, as of `DeviceFunction`.
         commit, wait: of asynchronous copies: ``commit()`` closes a group, ``wait(pending)`` waits for all but so many.
@@ -77,6 +77,10 @@ class MemoryFunction(KernelFunction):
             names = ", ".join(x.name for x in (*program.maps, *program.parameters))
             raise LayoutError(
                 "device_function", f"program {program.name} takes {names}, which only a launch gives"
+            )
+        if any(isinstance(s, While) for s in every(program.body)):
+            raise LayoutError(
+                "device_function", f"program {program.name} has a loop, which only a kernel has"
             )
         touched = [s for s in every(program.body) if isinstance(s, Instr)]
         written = {b for s in touched if _writes(s) for b in _memory(s)}

@@ -238,7 +238,8 @@ def _statements(body: str) -> list[str]:
     out: list[str] = []
     for part in re.split(r"(;)", _LABEL.sub(r"\1: ;", body)):
         if part == ";":
-            if out and out[-1] and not out[-1].endswith((":", "{", "}")):
+            # A vector ends in a brace too.
+            if out and out[-1] not in ("", "{", "}") and not out[-1].endswith(":"):
                 out[-1] += ";"
             continue
         flat = " ".join(part.split())

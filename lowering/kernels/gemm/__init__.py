@@ -9,6 +9,8 @@ by_tma, by_threads   the two kernels: fed by the copy engine, or by the threads
 store, store_bulk, store_direct   the end of a tile
 build, built         all of it as one program, and what is made of that
 kernel               what a user holds; shapes, numbers, launch, cpu, simulate, explain are its parts
+pieces, occupancy, traffic   what explain says: lowered calls, room on a multiprocessor, bytes moved
+candidates, search, trial, tuned   what tune does: which configurations, in what order, carried out where; its table
 """
 
 from .api import gemm

@@ -8,7 +8,7 @@ from ...backends.shared_memory import SharedMemory
 from ...control import Parameter
 from ...program import Program
 from ...target import Target
-from . import by_copies, by_threads, by_tma
+from . import by_copies, by_threads, by_tma, roles
 from .choose import SHARED
 from .config import Config
 from .globals import batch_stride, global_buffer, leading
@@ -36,7 +36,7 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
         raise LayoutError("gemm", f"{config} is {config.all_warps} warps, a CTA has {MOST_WARPS} at most")
     stages = build_stages(problem, config, target)
     store = (bulk_store if config.slots else direct_store)(problem, config, stages, target)
-    scratch, barriers = store.scratch, by_tma.barriers(config.stages)
+    scratch, barriers = store.scratch, roles.barriers(config.stages)
     if config.feed == "tma":
         statements = by_tma.body(problem, config, stages, ZERO.variable, store, target)
     elif config.feed == "cp_async":

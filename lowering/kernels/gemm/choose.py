@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...isa.budget import setmaxnreg
 from ...target import Target
 from .config import Config, Feed
 from .numbers import Extents, tiles_of
@@ -33,25 +34,34 @@ Capability")."""
 RESERVED = 2048
 """Bytes left for barriers and alignment."""
 BULK_ALIGNMENT = 16
-SHAPES: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
-    ((128, 256), (2, 4)),
-    ((256, 128), (4, 2)),
-    ((128, 128), (2, 2)),
-    ((128, 64), (2, 2)),
-    ((64, 128), (2, 2)),
-    ((64, 64), (2, 2)),
-    ((32, 64), (2, 2)),
-    ((16, 64), (1, 4)),
+Shape = tuple[tuple[int, int], tuple[int, int], int]
+"""Rows and columns of a tile, its warps, and sets of fragments."""
+ROOMY: tuple[Shape, ...] = (
+    ((160, 256), (2, 4), 1),
+    ((128, 256), (2, 4), 2),
+    ((256, 128), (4, 2), 2),
+    ((128, 128), (2, 2), 2),
+    ((128, 64), (2, 2), 2),
+    ((64, 128), (2, 2), 2),
+    ((64, 64), (2, 2), 2),
+    ((32, 64), (2, 2), 2),
+    ((16, 64), (1, 4), 2),
 )
-"""Tiles of rows and columns with their warps, the largest first."""
-THREADS_SHAPES: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
-    ((128, 128), (2, 4)),
-    ((64, 128), (2, 4)),
-    ((64, 64), (2, 2)),
-    ((32, 64), (2, 2)),
-    ((16, 64), (1, 4)),
+"""The largest first, where feeders give registers to the multiplying warps, which have 240 each then."""
+EQUAL: tuple[Shape, ...] = (
+    ((128, 192), (2, 4), 2),
+    ((128, 128), (2, 4), 2),
+    *ROOMY[4:],
 )
-"""The same where threads hold the next stage in registers too."""
+"""The same where all warps have 168."""
+ALONE: tuple[Shape, ...] = (
+    ((128, 128), (2, 4), 2),
+    ((64, 128), (2, 4), 2),
+    ((64, 64), (2, 2), 2),
+    ((32, 64), (2, 2), 2),
+    ((16, 64), (1, 4), 2),
+)
+"""The same where the threads that multiply hold the next stage in registers too."""
 STAGE_BYTES = 128
 """Of a row of a stage along K: a row of shared memory."""
 
@@ -86,23 +96,47 @@ def by_bulk(problem: Problem) -> bool:
     return problem.D.bytes in (2, 4) and problem.D.alignment % BULK_ALIGNMENT == 0 and problem.C is None
 
 
+def ends_within_unit(problem: Problem, extents: Extents) -> bool:
+    """Whether D's rows end within 16 bytes, all of which the copy engine would store, beyond the end too."""
+    return extents.N * problem.D.bytes % BULK_ALIGNMENT != 0
+
+
 def configs(problem: Problem, target: Target, feed: Feed | None = None) -> list[Config]:
     """Every way that fits, the largest tiles first."""
     feed = feed or feed_of(problem, target)
     out: list[Config] = []
     depth = depth_of(problem, target)
-    for (m, n), warps in THREADS_SHAPES if feed == "registers" else SHAPES:
-        slots = (
-            {2: 2, 4: 1}[problem.D.bytes] if feed == "tma" and by_bulk(problem) and n // warps[1] >= 32 else 0
-        )
+    for (m, n), warps, fragments in shapes_of(problem, target, feed):
+        collects = feed == "tma" and by_bulk(problem) and n // warps[1] % 32 == 0
+        slots = (2 if problem.D.bytes == 2 and fragments == 2 else 1) if collects else 0
         beside = slots * warps[0] * warps[1] * 16 * (n // warps[1]) * problem.D.bytes
         stages = stages_of(problem, (m, n, depth), target, beside)
         if stages < 2 or (problem.accumulator == "float64" and m * n > 64 * 64):
             continue
         if feed == "registers":
             stages = 2
-        out.append(Config((m, n, depth), warps, stages, feed, 1, 16, 1, 1, slots))
+        out.append(Config((m, n, depth), warps, stages, feed, 1, 16, 1, 1, slots, fragments))
     return out
+
+
+def shapes_of(problem: Problem, target: Target, feed: Feed) -> tuple[Shape, ...]:
+    """The tiles that a feed leaves registers for, and that the panels of shared memory divide."""
+    if feed == "registers":
+        return ALONE
+    found = EQUAL if setmaxnreg(24, False).refusal(target) else ROOMY
+    if feed == "cp_async" and found is ROOMY:
+        found = (*ROOMY[:3], *EQUAL[1:]) if problem.A.bytes == 2 else EQUAL[1:]
+    if choose_record(problem, target).instruction.emulation(
+        target
+    ):  # what it becomes takes registers of its own
+        found = tuple([s for s in found if s[0][0] * s[0][1] <= 128 * 64])
+    along_k = problem.A.contiguous == 1 and problem.B.contiguous == 0
+    if feed == "cp_async" or not along_k:  # addresses take the registers that a second set of fragments would
+        found = tuple([s for s in found if s[2] == 2])
+    if problem.B.contiguous == 1:  # panels of shared memory lie along the columns
+        panel = STAGE_BYTES // problem.B.bytes
+        found = tuple([s for s in found if s[0][1] % min(panel, s[0][1]) == 0])
+    return found
 
 
 def choose(
@@ -116,19 +150,21 @@ def choose(
     if extents is not None and extents.K == 0 and feed == "tma":
         feed = "cp_async"  # the copy engine knows no tensor without elements
     found = configs(problem, target, feed)
-    best = found[0] if extents is None else min(found, key=lambda c: _cost(c, extents, multiprocessors))
-    return replace(best, unroll=_unroll(best, extents))
+    if extents is not None and ends_within_unit(problem, extents):
+        found = [replace(c, slots=0) for c in found]
+    best = found[0] if extents is None else min(found, key=lambda c: cost_of(c, extents, multiprocessors))
+    return replace(best, unroll=unroll_of(best, extents))
 
 
-def _unroll(config: Config, extents: Extents | None) -> int:
+def unroll_of(config: Config, extents: Extents | None) -> int:
     """Stages in a turn: as many as divide both the stages and those of a tile, so that none is read in vain."""
-    if config.feed != "tma" or config.tile[0] * config.tile[1] < 128 * 128:
+    if config.feed == "registers" or config.tile[0] * config.tile[1] < 128 * 128:
         return 1
     count = config.stages if extents is None else max(1, -(-extents.K // config.tile[2]))
     return max(u for u in (1, 2, 4) if config.stages % u == 0 and count % u == 0)
 
 
-def _cost(config: Config, extents: Extents, multiprocessors: int) -> float:
+def cost_of(config: Config, extents: Extents, multiprocessors: int) -> float:
     rows, columns = tiles_of(config, extents)
     waves = -(-rows * columns * extents.batches // multiprocessors)
     m, n, _ = config.tile

@@ -21,8 +21,8 @@ class Config:
         tile: rows, columns and depth of a CTA's tile, in elements.
         warps: that multiply, in rows and columns.
         stages: tiles of A and B that shared memory holds.
-        feed: "tma", the copy engine, driven by a warp of its own; "cp_async", asynchronous copies by all threads;
-            "registers", loads and stores by all threads.
+        feed: "tma", the copy engine, driven by a warp of its own; "cp_async", asynchronous copies by
+            the threads of a warpgroup of its own; "registers", loads and stores by all threads.
         unroll: stages in a turn of the loop over K.
         group: rows of tiles that CTAs go through together, so that they share what the second cache holds.
         splits: parts of K that different CTAs add up.
@@ -71,7 +71,12 @@ class Config:
     @property
     def all_warps(self) -> int:
         """Warps of the CTA."""
-        return self.multipliers + (PRODUCERS if self.feed == "tma" else 0)
+        return self.multipliers + (0 if self.feed == "registers" else PRODUCERS)
+
+    @property
+    def copying(self) -> int:
+        """Warps whose threads copy: those that feed, or all where all do both."""
+        return self.multipliers if self.feed == "registers" else PRODUCERS
 
     def __str__(self) -> str:
         m, n, k = self.tile

@@ -96,7 +96,10 @@ def _cut(kernel: GemmKernel, built: Built) -> list[str]:
     feeding = f", {c.all_warps - c.multipliers} feed" if c.all_warps > c.multipliers else ""
     aligned = ", ".join([f"{x.name} to {x.alignment}" for x in p.matrices if x.layout is None])
     return [
-        *([_row("transposed", "below, A is the caller's B and B its A, all of them transposed")] * kernel.transposed),
+        *(
+            [_row("transposed", "below, A is the caller's B and B its A, all of them transposed")]
+            * kernel.transposed
+        ),
         _row("configuration", str(c)),
         _row("tile", f"{m} x {n} of D, {k} along K in each of {c.stages} stages"),
         _row("warps", f"{c.multipliers} multiply, {c.warps[0]} x {c.warps[1]}{feeding}"),
@@ -133,7 +136,9 @@ def _end(built: Built) -> list[str]:
     lines = [f"epilogue: {p.D.dtype}({text})"]
     if not built.config.slots:
         stores = {name: n for name, n in counted(built.program).items() if _stores_result(built, name)}
-        lines.append(f"  each lane stores what it holds: {', '.join(f'{n} of {x}' for x, n in stores.items())}")
+        lines.append(
+            f"  each lane stores what it holds: {', '.join(f'{n} of {x}' for x, n in stores.items())}"
+        )
     return lines
 
 
@@ -188,13 +193,13 @@ def _machine_code(built: Built) -> list[str]:
         lines.append(_row("", f"then {counts['inc']} of a multiplying one, {counts['dec']} of a feeding one"))
     room = occupancy(built.target, built.threads, cubin.registers, built.shared_memory.bytes)
     limits = ", ".join([f"{name} for {n}" for name, n in room.limits.items() if name != "CTAs"])
-    lines.append(_row("CTAs", f"{room.ctas} on a multiprocessor: there are {limits}; {room.limits['CTAs']} at most"))
+    lines.append(
+        _row("CTAs", f"{room.ctas} on a multiprocessor: there are {limits}; {room.limits['CTAs']} at most")
+    )
     return lines
 
 
-def _launch(
-    built: Built, found: Extents, multiprocessors: int, where: str, transposed: bool
-) -> list[str]:
+def _launch(built: Built, found: Extents, multiprocessors: int, where: str, transposed: bool) -> list[str]:
     """What a launch on packed arrays does."""
     c = built.config
     m, n = (found.N, found.M) if transposed else (found.M, found.N)
@@ -222,10 +227,8 @@ def _traffic(t: Traffic) -> list[str]:
         _row("at least", f"{_bytes(t.least)}, each matrix once; {t.total / t.least:.1f} times that is moved"),
         _row("operations", f"{t.operations:.4g} asked for, {100 * t.useful:.0f} % of those carried out"),
     ]
-    return [
-        *lines,
-        _row("intensity", f"{t.operations / t.total:.1f} operations a byte moved, {t.operations / t.least:.1f} at most"),
-    ]  # fmt: skip
+    each, most = t.operations / t.total, t.operations / t.least
+    return [*lines, _row("intensity", f"{each:.1f} operations a byte moved, {most:.1f} at most")]
 
 
 def _bytes(n: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from tilelayout import LayoutError
 
 from ...target import Target
 from .built import Built
-from .choose import BULK_ALIGNMENT, choose
+from .choose import BULK_ALIGNMENT, choose, ends_within_unit
 from .config import Config
 from .numbers import Extents
 from .operands import flipped
@@ -21,6 +21,7 @@ from .shapes import Shaped, alignments, extents
 if TYPE_CHECKING:
     from ...backends.assemble import Cubin
     from ...program import Program
+    from .tuned import Tuned
 
 SWAPPED = {"A": "B", "B": "A"}
 """User's name of a factor -> the kernel's, of a problem that is carried out transposed."""
@@ -95,6 +96,13 @@ class GemmKernel:
             raise LayoutError(
                 "gemm",
                 f"D ({problem.D.dtype}, aligned to {problem.D.alignment} bytes) cannot go through the copy engine",
+                "slots=0, or leave config= out",
+            )
+        if config.slots and found is not None and ends_within_unit(problem, found):
+            raise LayoutError(
+                "gemm",
+                f"the copy engine stores whole units of {BULK_ALIGNMENT} bytes, and would overwrite what is behind D's "
+                f"rows of {found.N} elements of {problem.D.bytes} bytes",
                 "slots=0, or leave config= out",
             )
 
@@ -214,6 +222,39 @@ class GemmKernel:
 
         return simulate(self, A, B, C, bias, alpha, beta, config, alignment, numerics, schedule)
 
+    def tune(
+        self,
+        A: Any,
+        B: Any,
+        D: Any = None,
+        *,
+        C: Any = None,
+        bias: Any = None,
+        alpha: float = 1.0,
+        beta: float | None = None,
+        configs: Iterable[Config] | None = None,
+        seconds: float = 60.0,
+        progress: Any = None,
+        stream: Any = None,
+    ) -> Tuned:
+        """Measure configurations for a call on the GPU, and remember the fastest: later calls of the kind take it.
+
+        A kind of call is a GPU, types, orders, alignments, extents, and what the epilogue does; it is kept on disk.
+        Nothing of the caller's is written: results go to memory of their own, and are compared with the first's.
+
+        Args:
+            A, B, D, C, bias, alpha, beta, stream: as of a call.
+            configs: what to measure; by default every tile, and then what differs in one thing from the fastest.
+            seconds: that the search takes, about; it ends when nothing is left to try.
+            progress: called with a line for each configuration; True prints them.
+
+        Errors: as of a call; LayoutError for a kernel that was made with a configuration.
+        """
+        from .tune import tune
+
+        given = {"A": A, "B": B, "C": C, "bias": bias, "D": D}
+        return tune(self, given, alpha, beta, configs, seconds, progress, stream)
+
     # --- what both ways of running share ------------------------------------------------------------
 
     def internal(self, given: Mapping[str, Shaped | None]) -> dict[str, Shaped]:
@@ -259,9 +300,9 @@ class GemmKernel:
         """What is built for a call, and its extents; with alpha 0 the factors are not read."""
         problem = self.problem if has_c else replace(self.problem, C=None)
         found = extents(problem, given)
-        aligned = alignments(problem, found, given)
         if alpha == 0:
             found = replace(found, K=0)
+        aligned = alignments(problem, found, given)
         built = self.built(
             found, aligned, scaled=alpha not in (0, 1), has_c=has_c, multiprocessors=multiprocessors
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...api import Lowered, registered
 from ...dispatch import Declined, attempt
 from ...program import Instr, Program, every, unrolled
-from . import by_copies, by_tma
+from . import by_tma
 from .built import Built
 from .config import Config
 from .schedule import HERE
@@ -55,9 +55,10 @@ def pieces(built: Built) -> tuple[Piece, ...]:
         for x, piece in zip("AB", by_tma.copies(problem, config, stages, target), strict=True):
             out.append(_asked(f"{x}, global to shared", piece, config))
     else:
-        place = by_copies.AHEAD if config.feed == "cp_async" else HERE
-        for (x, part), piece in Shares(problem, config, stages, place, target).lowered.items():
-            way = {"load": "global to registers", "store": "registers to shared", "": "global to shared"}[part]
+        for (x, part), piece in Shares(problem, config, stages, HERE, target).lowered.items():
+            way = {"load": "global to registers", "store": "registers to shared", "": "global to shared"}[
+                part
+            ]
             out.append(_asked(f"{x}, {way}", piece, config))
     for x in "AB":
         piece = stages.loads[x, 0]

@@ -32,7 +32,7 @@ BATCHES = Parameter("batches", "s32", 1, MOST_BATCHES)
 
 @dataclass(frozen=True)
 class Place:
-    """Variables that say which tile; a kernel whose copies run ahead has two of them.
+    """Variables that say which tile.
 
     Attributes:
         prefix: of their names.

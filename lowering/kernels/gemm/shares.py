@@ -74,7 +74,7 @@ class Shares:
             copy(tile.full, there),
             target=self.target,
             scope="cta",
-            launch=32 * self.config.multipliers,
+            launch=32 * self.config.copying,
             dispatch="copy.cp_async" if self.config.feed == "cp_async" else "copy.predicated",
             config={"part": part} if part else None,
         )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from tilelayout import LayoutError
 
 from ...target import Target
 from .config import Config
 from .numbers import Extents
 from .problem import Problem
+from .tuned import Tuned, ordered
+
+if TYPE_CHECKING:
+    from .kernel import GemmKernel
 
 FORMAT = 1
 """Of what is remembered; another number forgets all."""
@@ -59,10 +66,72 @@ def _lookup(key: tuple[Any, ...]) -> Config | None:
     found = _results().get(key)
     if found is None:
         return None
-    return Config(**{**found, "tile": tuple(found["tile"]), "warps": tuple(found["warps"])})
+    try:
+        fields: dict[str, Any] = {**found, "tile": tuple(found["tile"]), "warps": tuple(found["warps"])}
+        return Config(**fields)
+    except (TypeError, KeyError, LayoutError):  # of another version
+        return None
 
 
 def _results() -> Any:
     from ...backends.driver import Results
 
     return Results("gemm")
+
+
+# --- measuring --------------------------------------------------------------------------------------------
+
+
+def tune(
+    kernel: GemmKernel,
+    given: dict[str, Any],
+    alpha: float,
+    beta: float | None,
+    configs: Iterable[Config] | None,
+    seconds: float,
+    progress: Any,
+    stream: Any,
+) -> Tuned:
+    """See `GemmKernel.tune`; `given` are the arrays by the caller's name."""
+    from ...backends.driver import device
+    from ...backends.driver.scratch import scratch
+    from .candidates import first, variations
+    from .launch import new_array
+    from .search import Search
+    from .trial import GpuTrial
+
+    if kernel.config is not None:
+        raise LayoutError("tune", f"the kernel is cut as {kernel.config}", "make it without config=")
+    if not seconds > 0:
+        raise LayoutError("tune", f"seconds = {seconds}", "a positive number")
+    has_c, beta = kernel.check_operands(given["C"], given["bias"], beta)
+    if given["D"] is None:
+        given["D"] = new_array(kernel, given["A"], given["B"])
+    names, reader = kernel.operands(has_c)
+    taken = reader.take(tuple([given[name] for name in names]), stream)
+    gpu, at = device(taken.device), names.index("D")
+    say = print if progress is True else progress if callable(progress) else _silent
+    with scratch(taken.forms[at], taken.pointers[at], taken.stream, gpu.ordinal) as memory:
+        trial = GpuTrial(kernel, taken, names, memory, gpu, (alpha, beta, has_c))
+        problem, found = trial.asked()
+        if found.empty:
+            raise LayoutError("tune", "the result has no element: nothing is launched")
+        search = Search(trial, seconds, say)
+        if configs is None:
+            begin = first(problem, kernel.target, found, gpu.multiprocessors)
+            search.run(begin, lambda c: variations(c, problem, kernel.target, found))
+        else:
+            search.run(dict.fromkeys(configs))
+    extents = f"{found.N} x {found.M}" if kernel.transposed else f"{found.M} x {found.N}"
+    batches = f", {found.batches} batches" if found.batches > 1 else ""
+    operations = 2 * found.M * found.N * found.K * found.batches
+    what = f"{kernel!r}, {extents} x {found.K}{batches}"
+    result = Tuned(what, gpu.name, operations, ordered(list(search.rows.values())))
+    if result.best is not None:
+        remember(problem, kernel.target, found, result.best)
+        kernel.plans.clear()  # what calls had been given before
+    return result
+
+
+def _silent(line: str) -> None:
+    """What progress is said to where nobody listens."""

@@ -31,8 +31,6 @@ def stage_turn(
     following: Index,
     wait: Sequence[Statement],
     release: Release | None = None,
-    beside: Sequence[Statement] = (),
-    begin: int = 0,
 ) -> list[Statement]:
     """All steps of one stage; afterwards the first fragments of the following stage are loaded.
 
@@ -42,11 +40,8 @@ def stage_turn(
         wait: what must be over before the next stage may be read.
         release: what gives this stage back, given registers that hold results of all that was read from it; None for
             nothing.
-        beside: statements that are spread over the steps from `begin` on, but for the last.
-        begin: the first of those steps.
     """
     out: list[Statement] = []
-    shares = _shares(list(beside), max(1, stages.steps - 1 - begin))
     sets = len(stages.fragments["A"])
     for step in range(stages.steps):
         using, into, last = step % sets, (step + 1) % sets, step + 1 == stages.steps
@@ -56,8 +51,6 @@ def stage_turn(
         if last and release is not None:
             at, tied = behind(stages, order, using)
             products[at] += release(tied)
-        if shares and step >= begin and not last:
-            _spread(products, shares.pop(0))
         before = list(wait) if last else []
         if sets == 2:
             out += [*before, *woven([s for p in products for s in p], loads)]
@@ -122,20 +115,6 @@ def replaced_in_place(
     for i, product in enumerate(products):
         out += [*(before if i == first else ()), *product, *free.get(i, ())]
     return out
-
-
-def _shares(items: list[Statement], count: int) -> list[list[Statement]]:
-    """In order, in so many parts of nearly one size."""
-    return [items[len(items) * i // count : len(items) * (i + 1) // count] for i in range(count)]
-
-
-def _spread(among: list[list[Statement]], items: Sequence[Statement]) -> None:
-    """The items evenly behind others."""
-    done = 0
-    for i, s in enumerate(among):
-        upto = len(items) * (i + 1) // len(among)
-        s += items[done:upto]
-        done = upto
 
 
 def behind(stages: Stages, order: Sequence[tuple[int, int]], using: int) -> tuple[int, tuple[Slot, ...]]:

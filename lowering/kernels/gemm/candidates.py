@@ -1,0 +1,72 @@
+"""Ways of cutting a problem that are worth measuring: one of every tile and feed, then what differs in one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tilelayout import LayoutError
+
+from ...target import Target
+from .choose import configs, cost_of, ends_within_unit, feed_of, stages_of, unroll_of
+from .config import Config, Feed
+from .numbers import Extents, tiles_of
+from .problem import Problem
+
+_HOPELESS = 3.0
+"""How many times the least estimated cost is not worth measuring."""
+GROUPS = (4, 8, 16, 32)
+UNROLLS = (1, 2, 4)
+STAGES = (2, 3, 4, 5, 6, 8)
+
+
+def first(problem: Problem, target: Target, found: Extents, multiprocessors: int) -> list[Config]:
+    """One of every tile and feed: those of the fastest feed first, each by what it is estimated to cost."""
+    best = feed_of(problem, target)
+    if best == "tma" and found.K == 0:
+        best = "cp_async"
+    feeds: list[Feed] = [best, "cp_async"] if best == "tma" else [best]
+    out = [replace(c, unroll=unroll_of(c, found)) for feed in feeds for c in configs(problem, target, feed)]
+    if ends_within_unit(problem, found):
+        out = list(dict.fromkeys([replace(c, slots=0) for c in out]))
+    costs = {c: cost_of(c, found, multiprocessors) for c in out}
+    least = min(costs.values(), default=0)
+    worth = [c for c in out if costs[c] <= _HOPELESS * least]
+    return sorted(worth, key=lambda c: (c.feed != best, costs[c]))
+
+
+def variations(config: Config, problem: Problem, target: Target, found: Extents) -> list[Config]:
+    """Configurations that differ from one in one thing; what has no room may be among them."""
+    out: dict[Config, None] = {}
+    for changed in _changes(config, problem, target, found):
+        try:
+            c = replace(config, **changed)
+        except LayoutError:  # stages that the unrolling does not divide
+            continue
+        if c != config:
+            out[c] = None
+    return list(out)
+
+
+def _changes(config: Config, problem: Problem, target: Target, found: Extents) -> Iterator[dict[str, int]]:
+    rows, _ = tiles_of(config, found)
+    for group in GROUPS:
+        if group < 2 * rows:
+            yield {"group": group}
+    if config.feed != "registers":
+        for unroll in UNROLLS:
+            yield {"unroll": unroll}
+        room = stages_of(problem, config.tile, target)
+        for stages in STAGES:
+            if stages <= room:
+                yield {"stages": stages}
+        if room >= 4:
+            yield {"stages": room // 2, "resident": 2, "unroll": 1}
+    for fragments in (1, 2):
+        yield {"fragments": fragments}
+    if config.slots:
+        for slots in (0, 1, 2):
+            yield {"slots": slots}
+
+
+__all__ = ["first", "variations"]

@@ -1,0 +1,207 @@
+"""The kernel of two roles: feeders fill stage after stage, other warps multiply, barriers between them.
+
+Every stage has two barriers: *full* completes when it has been filled, *empty* when all warps have read it.  The
+multiplying warps look one stage ahead, also from the last stage of a tile to the first of the next, so the feeders fill
+one stage more at their end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tilelayout.expr import Index, Var
+
+from ...control import All, Compare, If, Set, While
+from ...isa import BAR_SYNC, ZERO
+from ...isa.budget import setmaxnreg
+from ...isa.mbarrier import MBARRIER_FENCE, MBARRIER_INIT, mbarrier_wait
+from ...program import Address, Buffer, Instr, Slot, Statement
+from ...target import Target
+from .config import PRODUCERS, Config
+from .problem import Problem
+from .schedule import HERE, K_TILES, LIMIT
+from .stages import Stages
+from .store import Store
+from .turn import arrive_behind, loads_of, stage_turn
+
+LANE, WARP = Var("lane", 0, 31), Var("warp", 0, 31)
+STAGE, PARITY = Var("stage", 0, 63), Var("parity", 0, 1)
+NEXT_STAGE, NEXT_PARITY = Var("next_stage", 0, 63), Var("next_parity", 0, 1)
+LEFT = Var("k_left", 0, LIMIT)
+
+FEEDER_REGISTERS = {"tma": 24, "cp_async": 56}
+"""Feed -> registers that each thread of the feeding warpgroup keeps, where it can give others back."""
+EVENLY = 128
+"""Registers of sums and fragments that leave a thread enough for the rest where all warps have 168."""
+REGISTERS = 65536
+"""Of a multiprocessor."""
+
+
+def barriers(stages: int) -> tuple[Buffer, Buffer]:
+    """The full and the empty ones."""
+    full, empty = (Buffer(n, n, "uint64", (stages,), 64, "shared", 8) for n in ("full", "empty"))
+    return full, empty
+
+
+def consumer_registers(config: Config) -> int:
+    """That each multiplying thread can have when the feeders have given theirs back."""
+    rest = REGISTERS // config.resident - FEEDER_REGISTERS[config.feed] * 32 * PRODUCERS
+    return min(240, rest // (32 * config.multipliers) // 8 * 8)
+
+
+def feed(
+    problem: Problem,
+    config: Config,
+    target: Target,
+    announce: Callable[[Address], Sequence[Statement]],
+    copies: Sequence[Statement],
+    done: Callable[[Address], Sequence[Statement]],
+) -> list[Statement]:
+    """What a feeder does: wait for an empty stage and fill it, tile after tile.
+
+    Args:
+        problem, config, target: of the kernel.
+        announce: what comes before the copies, given the stage's full barrier.
+        copies: of A's and B's tile to stage `STAGE`.
+        done: what comes behind them.
+    """
+    full, empty = barriers(config.stages)
+    bar = Address(full, (STAGE,))
+    fill: list[Statement] = [
+        Instr(mbarrier_wait(target), (Address(empty, (STAGE,)), PARITY)),
+        *announce(bar),
+        *copies,
+        *done(bar),
+    ]
+    advance: list[Statement] = [
+        Set(STAGE, STAGE + 1),
+        If(Compare(STAGE, "==", config.stages), (Set(STAGE, 0), Set(PARITY, 1 - PARITY))),
+    ]
+    one_tile: list[Statement] = [
+        *HERE.find(config, problem.batched),
+        HERE.first_depth(config),
+        Set(LEFT, K_TILES.variable),
+        While(
+            Compare(LEFT, "!=", 0),
+            (*fill, *advance, Set(HERE.depth, HERE.depth + 1), Set(LEFT, LEFT - 1)),
+        ),
+        *HERE.next(),
+    ]
+    return [
+        *[Set(v, 0) for v in (STAGE, HERE.row, HERE.column, *([HERE.batch] if problem.batched else []))],
+        Set(PARITY, 1),
+        *HERE.first(),
+        While(HERE.more, tuple(one_tile), hoist=False),
+        Set(HERE.depth, 0),
+        *fill,
+    ]
+
+
+def multiply(
+    problem: Problem, config: Config, stages: Stages, zero: Index, store: Store, target: Target
+) -> list[Statement]:
+    """What the multiplying warps do."""
+    full, empty = barriers(config.stages)
+    wait = mbarrier_wait(target)
+    around = (
+        config.unroll == config.stages
+    )  # a turn is all stages: it begins with the first, and only parities change
+    first, after = (0, 0) if around else (STAGE, NEXT_STAGE)
+    turn: list[Statement] = []
+    for u in range(config.unroll):
+        last = u + 1 == config.unroll
+        stage: Index = first + u
+        following, parity = (after, NEXT_PARITY) if last else (first + u + 1, PARITY)
+        turn += stage_turn(
+            stages,
+            stage,
+            following,
+            [Instr(wait, (Address(full, (following,)), parity))],
+            arrive_behind(Address(empty, (stage,)), zero, target),
+        )
+    cleared = [Instr(ZERO[stages.sums.kind], ((Slot(stages.sums, i),),)) for i in range(stages.sums.count)]  # type: ignore[index]
+    ahead: list[Statement] = [Set(NEXT_PARITY, 1 - PARITY)]
+    if not around:
+        ahead = [
+            Set(NEXT_STAGE, STAGE + config.unroll),
+            Set(NEXT_PARITY, PARITY),
+            If(
+                Compare(NEXT_STAGE, "==", config.stages),
+                (Set(NEXT_STAGE, 0), Set(NEXT_PARITY, 1 - PARITY)),
+            ),
+        ]
+    loop = While(
+        Compare(LEFT, "!=", 0),
+        (
+            *ahead,
+            *turn,
+            *([] if around else [Set(STAGE, NEXT_STAGE)]),
+            Set(PARITY, NEXT_PARITY),
+            Set(LEFT, LEFT - config.unroll),
+        ),
+        hoist=config.fragments == 2,
+    )
+    return [
+        Set(STAGE, 0),
+        Set(PARITY, 0),
+        Instr(wait, (Address(full, (0,)), 0)),
+        *loads_of(stages, 0, 0, 0),
+        *HERE.first(),
+        While(
+            HERE.more,
+            (
+                *cleared,
+                Set(LEFT, K_TILES.variable),
+                loop,
+                *HERE.find(config, problem.batched),
+                *store.statements,
+                *HERE.next(),
+            ),
+            hoist=False,
+        ),
+        *store.end,
+    ]
+
+
+def body(
+    problem: Problem,
+    config: Config,
+    stages: Stages,
+    zero: Index,
+    store: Store,
+    target: Target,
+    feeding: Sequence[Statement],
+    arrivals: int,
+    before: Sequence[Statement] = (),
+) -> list[Statement]:
+    """The whole kernel.
+
+    Args:
+        problem, config, stages, zero, store, target: of the kernel.
+        feeding: what the feeding warps do.
+        arrivals: that fill a stage.
+        before: what one thread does first.
+    """
+    full, empty = barriers(config.stages)
+    init: list[Statement] = list(before)
+    for i in range(config.stages):
+        init.append(Instr(MBARRIER_INIT, (Address(full, (i,)), arrivals)))
+        init.append(Instr(MBARRIER_INIT, (Address(empty, (i,)), config.multipliers)))
+    if config.feed == "tma":
+        init.append(Instr(MBARRIER_FENCE, ()))
+    fewer = setmaxnreg(FEEDER_REGISTERS[config.feed], False)
+    more = setmaxnreg(consumer_registers(config), True)
+    held = stages.sums.words + sum([r.words for x in "AB" for r in stages.fragments[x]])
+    moves = not fewer.refusal(target) and held > EVENLY
+    return [
+        If(All((Compare(WARP, "==", 0), Compare(LANE, "==", 0))), tuple(init)),
+        Instr(BAR_SYNC, ()),
+        If(
+            Compare(WARP, ">=", config.multipliers),
+            (*([Instr(fewer, ())] if moves else []), *feeding),
+            (
+                *([Instr(more, ())] if moves else []),
+                *multiply(problem, config, stages, zero, store, target),
+            ),
+        ),
+    ]
