@@ -131,9 +131,10 @@ class Places:
         box = dict(zip(self.dims, coordinate, strict=True))
         x: list[Index] = []
         for d, origin in enumerate(self.window.origin):
-            value, bits = origin + box.get(d, 0), self.bits(d)
-            wide = "" if bits == 32 else "_wide"
-            limit = (1 << 31) - 1 - _SLACK - self.window.box[d] if bits == 32 else MAX_DISTANCE
+            value, width = origin + box.get(d, 0), self.bits(d)
+            wide = "" if width == 32 else "_wide"
+            limit = (1 << 31) - 1 - _SLACK - self.window.box[d] if width == 32 else MAX_DISTANCE
+            limit = min(limit, max(1, bounds(value)[1] or limit))
             x.append(
                 value
                 if isinstance(value, int | Var)

@@ -104,14 +104,14 @@ def types() -> Iterator[Spec]:
         "tf32 registers", "tfloat32", rr, feed="registers", cut=((64, 64), {}), align={"A": 4, "B": 4, "D": 4}
     )
     yield Spec("f64 tma", "float64", rc, feed="tma")
-    yield Spec("f64 cp.async", "float64", rr, feed="cp_async", align={"A": 8, "D": 8})
+    yield Spec("f64 cp.async", "float64", rr, feed="cp_async", cut=((32, 64), {}), align={"A": 8, "D": 8})
     yield Spec(
-        "f64 registers", "float64", cc, feed="registers", cut=((256, 128), {}), align={"A": 8, "B": 8, "D": 8}
+        "f64 registers", "float64", cc, feed="registers", cut=((32, 64), {}), align={"A": 8, "B": 8, "D": 8}
     )
     yield Spec("s8 tma", "int8", rc, feed="tma")
     yield Spec("s8 cp.async", "int8", rr, feed="cp_async", cut=((128, 64), {}))
     yield Spec(
-        "s8 registers", "int8", cr, feed="registers", cut=((32, 64), {}), align={"A": 1, "B": 1, "D": 4}
+        "s8 registers", "int8", cr, feed="registers", cut=((16, 64), {}), align={"A": 1, "B": 1, "D": 4}
     )
     yield Spec("u8 x s8 tma", ("uint8", "int8"), rc, feed="tma", cut=((128, 64), {}))
     yield Spec(
@@ -159,8 +159,8 @@ def endings() -> Iterator[Spec]:
         "bf16 function", "bfloat16", {**rc, "D": "column", "bias": "row"}, "square", "tma", ((64, 128), {})
     )
     yield Spec("f64 everything", "float64", {**everything, "D": "column"}, "leaky", "cp_async", scaled=True)
-    yield Spec("s8 to f32, alpha and bias", "int8", {**rc, "out": "float32", "bias": "row"}, feed="tma", cut=((128, 64), {}),
-               scaled=True)  # fmt: skip
+    yield Spec("s8 to f32, alpha and bias", "int8", {**rc, "out": "float32", "bias": "row"}, feed="tma",
+               cut=((128, 64), {}), scaled=True)  # fmt: skip
 
 
 def batches() -> Iterator[Spec]:

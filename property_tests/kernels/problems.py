@@ -15,7 +15,8 @@ import numpy as np
 
 from lowering.dtypes import dtype
 from lowering.kernels import Config, GemmKernel, gemm
-from lowering.kernels.gemm.problem import ACCUMULATORS, OUTPUTS
+from lowering.kernels.gemm.config import Feed
+from lowering.kernels.gemm.problem import ACCUMULATORS, OUTPUTS, Problem
 from lowering.kernels.gemm.stages import choose_record
 from lowering.narrow import from_float
 from lowering.target import Target, target
@@ -111,7 +112,7 @@ class Case:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Of all arrays that there are."""
         m, n, k = self.extents
-        out = {"A": (m, k), "B": (k, n), "D": (m, n)}
+        out: dict[str, tuple[int, ...]] = {"A": (m, k), "B": (k, n), "D": (m, n)}
         if "C" in self.orders:
             out["C"] = (m, n)
         if self.batches is not None:
@@ -216,12 +217,12 @@ def _config(rng: random.Random, case: Case) -> Config | None:
     problem, where = case.kernel.problem, target(case.target)
     record = choose_record(problem, where)
     aligned = [max(case.alignment, dtype(t).bits // 8) for t in case.types]
-    feeds = ["registers"]
+    feeds: list[Feed] = ["registers"]
     if where.sm >= 80 and min(aligned) >= 4:
         feeds.append("cp_async")
     bulk = where.sm >= 90 and min(aligned) >= 16 and case.extents[2] > 0 and case.alpha != 0
     if bulk:
-        feeds += 4 * ["tma"]
+        feeds += ["tma", "tma", "tma", "tma"]
     feed = rng.choice(feeds)
     warps = rng.choice(((1, 1), (2, 1), (1, 2), (2, 2), (1, 4), (3, 1)))
     m = record.m * warps[0] * rng.choice((1, 1, 2) if record.m == 16 else (2, 2, 4))
@@ -249,7 +250,7 @@ def _config(rng: random.Random, case: Case) -> Config | None:
     return config if _cut(problem, config) else None
 
 
-def _cut(problem: Any, config: Config) -> bool:
+def _cut(problem: Problem, config: Config) -> bool:
     """Whether rows of a stage are whole rows of shared memory, or a power of two of elements."""
     m, n, k = config.tile
     for matrix, extents in ((problem.A, (m, k)), (problem.B, (k, n))):

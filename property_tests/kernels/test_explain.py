@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -179,6 +180,15 @@ def test_what_is_moved_is_what_the_tiles_read_and_write(
     assert found.total >= found.least
     assert found.operations == 2 * m * n * k * batches
     assert found.useful == pytest.approx(m * n * k / carried_out)
+
+
+def test_parts_of_k_are_moved_twice_more() -> None:
+    problem = gemm("float16", target="sm_90a").problem
+    whole, parted = (
+        traffic(problem, replace(SMALL["tma"], splits=n), Extents(100, 200, 4096, 1, {}, {})) for n in (1, 4)
+    )
+    assert parted.moved == {**whole.moved, "parts": 2 * 4 * 100 * 200 * 4}
+    assert parted.least == whole.least
 
 
 def test_a_launch_in_numbers(unassembled: None) -> None:

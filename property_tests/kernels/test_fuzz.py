@@ -48,9 +48,15 @@ def test_simulate_takes_arrays_as_they_lie(seed: int) -> None:
         case = replace(case, config=replace(case.config, slots=0))
     given = {name: x.array for name, x in arrays(case).items()}
     more = {name: x for name, x in given.items() if name in ("C", "bias")}
-    numbers = {"alpha": case.alpha, "beta": case.beta}
-    placing = {"alignment": case.alignment, "schedule": case.schedule}
-    found = case.kernel.simulate(given["A"], given["B"], **more, **numbers, **placing)
+    found = case.kernel.simulate(
+        given["A"],
+        given["B"],
+        **more,
+        alpha=case.alpha,
+        beta=case.beta,
+        alignment=case.alignment,
+        schedule=case.schedule,
+    )
     check(case, found, *reference(case, given))
 
 

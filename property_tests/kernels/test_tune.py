@@ -154,6 +154,14 @@ def test_variations_differ_in_one_thing() -> None:
     assert all(c.stages % c.unroll == 0 for c in found)
 
 
+def test_parts_of_k_are_tried_where_there_are_few_tiles_and_much_depth() -> None:
+    problem = gemm("float16", B="column", target="sm_90a").problem
+    deep = variations(BASE, problem, SM_90, extents(256, 256, 8192))
+    assert {c.splits for c in deep} == {1, 2, 4, 8}
+    assert {c.splits for c in variations(BASE, problem, SM_90, extents(256, 256, 512))} == {1, 2}
+    assert {c.splits for c in variations(BASE, problem, SM_90, extents(8192, 8192, 8192))} == {1}
+
+
 def test_the_rows_of_a_result_that_end_within_a_unit_are_not_sent_by_the_engine() -> None:
     problem = gemm("float16", B="column", target="sm_90a").problem
     some = first(problem, SM_90, extents(512, 500, 512), 132)

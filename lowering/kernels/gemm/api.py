@@ -76,6 +76,10 @@ def gemm(
     sums = element_type(accumulator).name if accumulator is not None else ACCUMULATORS.get(a, "float32")
     if bias not in (None, "row", "column"):
         raise LayoutError("gemm", f"bias={bias!r}", "'row', 'column' or None")
+    if shape is not None and (not isinstance(shape, tuple | list) or len(shape) != 3):
+        raise LayoutError("gemm", f"shape={shape!r}", "(M, N, K)")
+    if config is not None and not isinstance(config, Config):
+        raise LayoutError("gemm", f"config={config!r}", "a Config, or leave it out")
     m, n, k = shape or (None, None, None)
 
     def pair(x: Any, y: Any) -> Any:
@@ -86,6 +90,11 @@ def gemm(
     added = None if C is None else matrix("C", result, C, pair(m, n))
     if result_matrix.layout is not None:
         raise LayoutError("gemm", "D is placed by a layout", "D='row' or D='column'")
+    for x in (left, right, added):
+        if batched and x is not None and x.layout is not None:
+            raise LayoutError(
+                "gemm", f"{x.name} is placed by a layout, which has no batches", "batched=False"
+            )
     function = _function(epilogue, sums, result, where)
     transposed = result_matrix.order == "column"
     if transposed:

@@ -13,6 +13,7 @@ from .choose import SHARED
 from .config import Config
 from .globals import batch_stride, global_buffer, leading
 from .problem import Problem
+from .reduce import first_problem
 from .schedule import BATCHES, COLUMNS, K_TILES, PER_BATCH, ROWS, TILES, K, M, N
 from .stages import build_stages
 from .store import tensor_maps
@@ -26,14 +27,14 @@ MOST_WARPS = 32
 
 
 def build(problem: Problem, config: Config, target: Target) -> Program:
-    """The kernel's program.
+    """The kernel's program; of a problem in parts (``splits``) the first of two, see `reduce`.
 
     Errors: LayoutError for a way to cut that the target has no room for, or that instructions do not divide.
     """
-    if config.splits > 1:
-        raise LayoutError("gemm", f"{config}: nothing adds up the parts of K", "splits=1")
     if config.all_warps > MOST_WARPS:
         raise LayoutError("gemm", f"{config} is {config.all_warps} warps, a CTA has {MOST_WARPS} at most")
+    if config.splits > 1:
+        problem = first_problem(problem)
     stages = build_stages(problem, config, target)
     store = (bulk_store if config.slots else direct_store)(problem, config, stages, target)
     scratch, barriers = store.scratch, roles.barriers(config.stages)

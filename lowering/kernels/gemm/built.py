@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from .build import build
 from .config import Config
 from .numbers import Extents, numbers
 from .problem import Problem
+from .reduce import REDUCTION, build_reduction, first_problem
 
 if TYPE_CHECKING:
     from ...backends.assemble import Cubin
@@ -58,6 +59,27 @@ class Built:
 
         return cached_cubin(self.ptx, self.target)
 
+    @cached_property
+    def second(self) -> Built | None:
+        """The kernel that adds up parts of K; None where there is one part."""
+        return Reduction(self.problem, self.config, self.target) if self.config.splits > 1 else None
+
+    def parts(self, extents: Extents) -> Extents:
+        """The extents and strides of the first of two kernels: of D those of the parts."""
+        if self.config.splits == 1:
+            return extents
+        row = -(-extents.N // 4) * 4
+        batch = {"A": 0, "B": 0, **extents.batch, "D": extents.M * row}
+        leading = {**extents.leading, "D": row}
+        leading.pop("C", None)
+        batch.pop("C", None)
+        return replace(extents, leading=leading, batch=batch)
+
+    @property
+    def cut(self) -> Config:
+        """How its result is cut into tiles."""
+        return self.config
+
     @property
     def threads(self) -> int:
         """Of a CTA."""
@@ -65,8 +87,38 @@ class Built:
 
     def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
         """Every parameter of a launch by name."""
-        return {**numbers(self.problem, self.config, extents), "alpha": alpha, "beta": beta}
+        problem = first_problem(self.problem) if self.config.splits > 1 else self.problem
+        found = numbers(problem, self.config, self.parts(extents))
+        return {**found, "alpha": alpha, "beta": beta}
 
     def ordered(self, values: dict[str, Any]) -> tuple[Any, ...]:
         """The parameters in the program's order."""
         return tuple([values[p.name] for p in self.program.parameters])
+
+
+class Reduction(Built):
+    """The second kernel of a problem in parts of K."""
+
+    @cached_property
+    def program(self) -> Program:
+        """The structured program."""
+        return build_reduction(self.problem, self.config.splits, self.target)
+
+    @property
+    def second(self) -> Built | None:  # type: ignore[override]
+        return None
+
+    @property
+    def cut(self) -> Config:
+        return REDUCTION
+
+    def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
+        """Every parameter of a launch by name."""
+        of_parts = self.parts(extents)
+        both = replace(
+            extents,
+            leading={**extents.leading, "parts": of_parts.leading["D"]},
+            batch={**extents.batch, "parts": of_parts.batch["D"]},
+        )
+        found = numbers(replace(self.problem, batched=True), REDUCTION, both)
+        return {**found, "alpha": alpha, "beta": beta}

@@ -12,12 +12,16 @@ from .choose import configs, cost_of, ends_within_unit, feed_of, stages_of, unro
 from .config import Config, Feed
 from .numbers import Extents, tiles_of
 from .problem import Problem
+from .reduce import SUMS
 
 _HOPELESS = 3.0
 """How many times the least estimated cost is not worth measuring."""
 GROUPS = (4, 8, 16, 32)
 UNROLLS = (1, 2, 4)
 STAGES = (2, 3, 4, 5, 6, 8)
+SPLITS = (1, 2, 4, 8)
+_FEW, _DEEP = 96, 4
+"""So few tiles leave multiprocessors idle, and parts of K are worth adding up; stages that a part has at least."""
 
 
 def first(problem: Problem, target: Target, found: Extents, multiprocessors: int) -> list[Config]:
@@ -49,7 +53,7 @@ def variations(config: Config, problem: Problem, target: Target, found: Extents)
 
 
 def _changes(config: Config, problem: Problem, target: Target, found: Extents) -> Iterator[dict[str, int]]:
-    rows, _ = tiles_of(config, found)
+    rows, columns = tiles_of(config, found)
     for group in GROUPS:
         if group < 2 * rows:
             yield {"group": group}
@@ -62,6 +66,10 @@ def _changes(config: Config, problem: Problem, target: Target, found: Extents) -
                 yield {"stages": stages}
         if room >= 4:
             yield {"stages": room // 2, "resident": 2, "unroll": 1}
+    if problem.accumulator in SUMS and rows * columns * found.batches <= _FEW:
+        for splits in SPLITS:
+            if found.K >= splits * _DEEP * config.tile[2]:
+                yield {"splits": splits}
     for fragments in (1, 2):
         yield {"fragments": fragments}
     if config.slots:

@@ -126,9 +126,8 @@ def shapes_of(problem: Problem, target: Target, feed: Feed) -> tuple[Shape, ...]
     found = EQUAL if setmaxnreg(24, False).refusal(target) else ROOMY
     if feed == "cp_async" and found is ROOMY:
         found = (*ROOMY[:3], *EQUAL[1:]) if problem.A.bytes == 2 else EQUAL[1:]
-    if choose_record(problem, target).instruction.emulation(
-        target
-    ):  # what it becomes takes registers of its own
+    record = choose_record(problem, target).instruction
+    if record.emulation(target):  # what it becomes takes registers of its own
         found = tuple([s for s in found if s[0][0] * s[0][1] <= 128 * 64])
     along_k = problem.A.contiguous == 1 and problem.B.contiguous == 0
     if feed == "cp_async" or not along_k:  # addresses take the registers that a second set of fragments would
@@ -140,11 +139,15 @@ def shapes_of(problem: Problem, target: Target, feed: Feed) -> tuple[Shape, ...]
 
 
 def choose(
-    problem: Problem, target: Target, extents: Extents | None = None, multiprocessors: int = 132
+    problem: Problem,
+    target: Target,
+    extents: Extents | None = None,
+    multiprocessors: int = 132,
+    without: tuple[Config, ...] = (),
 ) -> Config:
     """The way that finishes first if all multiply-adds cost alike and a started tile costs a whole one.
 
-    Without extents the largest tile.
+    Without extents the largest tile; `without` those that were found not to do.
     """
     feed = feed_of(problem, target)
     if extents is not None and extents.K == 0 and feed == "tma":
@@ -152,8 +155,9 @@ def choose(
     found = configs(problem, target, feed)
     if extents is not None and ends_within_unit(problem, extents):
         found = [replace(c, slots=0) for c in found]
-    best = found[0] if extents is None else min(found, key=lambda c: cost_of(c, extents, multiprocessors))
-    return replace(best, unroll=unroll_of(best, extents))
+    found = [replace(c, unroll=unroll_of(c, extents)) for c in found]
+    found = [c for c in found if c not in without] or found
+    return found[0] if extents is None else min(found, key=lambda c: cost_of(c, extents, multiprocessors))
 
 
 def unroll_of(config: Config, extents: Extents | None) -> int:
@@ -165,9 +169,9 @@ def unroll_of(config: Config, extents: Extents | None) -> int:
 
 
 def cost_of(config: Config, extents: Extents, multiprocessors: int) -> float:
+    """How long it takes, in multiply-adds of one multiprocessor and a depth of one."""
     rows, columns = tiles_of(config, extents)
     waves = -(-rows * columns * extents.batches // multiprocessors)
     m, n, _ = config.tile
-    return waves * (
-        m * n + 24 * (m + n)
-    )  # reading a row or column of a tile costs as much as that many multiply-adds
+    # Reading a row or column of a tile costs as much as so many multiply-adds.
+    return waves * (m * n + 24 * (m + n))

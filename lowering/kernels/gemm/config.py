@@ -9,6 +9,7 @@ from tilelayout import LayoutError
 
 Feed = Literal["tma", "cp_async", "registers"]
 FEEDS: tuple[Feed, ...] = ("tma", "cp_async", "registers")
+MOST_SPLITS = 64
 PRODUCERS = 4
 """Warps of the warpgroup that feeds by the copy engine: a whole one, since registers are given back by warpgroups."""
 
@@ -46,16 +47,19 @@ class Config:
         if self.feed not in FEEDS:
             raise LayoutError("Config", f"unknown feed {self.feed!r}", f"one of {', '.join(FEEDS)}")
         for name in ("stages", "unroll", "group", "splits", "resident"):
-            if getattr(self, name) < 1:
-                raise LayoutError("Config", f"{name} must be at least 1, got {getattr(self, name)}")
-        for name, sizes in (("tile", self.tile), ("warps", self.warps)):
-            if not all(isinstance(n, int) and n >= 1 for n in sizes) or len(sizes) != (
-                3 if name == "tile" else 2
-            ):
-                wanted = "rows, columns and depth" if name == "tile" else "rows and columns"
-                raise LayoutError("Config", f"{name} = {sizes}", f"{wanted}, integers from 1")
-        if self.slots < 0:
-            raise LayoutError("Config", f"{self.slots} slots", "0, or how many")
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise LayoutError(
+                    "Config", f"{name} must be an integer of at least 1, got {getattr(self, name)!r}"
+                )
+        for name, wanted in (("tile", "rows, columns and depth"), ("warps", "rows and columns")):
+            sizes = getattr(self, name)
+            count = 3 if name == "tile" else 2
+            if not isinstance(sizes, tuple) or len(sizes) != count or not all(_positive(n) for n in sizes):
+                raise LayoutError("Config", f"{name} = {sizes!r}", f"{wanted}, integers from 1")
+        if not isinstance(self.slots, int) or self.slots < 0:
+            raise LayoutError("Config", f"{self.slots!r} slots", "0, or how many")
+        if self.splits > MOST_SPLITS:
+            raise LayoutError("Config", f"{self.splits} parts of K", f"at most {MOST_SPLITS}")
         if self.fragments not in (1, 2):
             raise LayoutError("Config", f"{self.fragments} sets of fragments", "1 or 2")
         if self.stages < 2 or self.stages % self.unroll:
@@ -85,3 +89,7 @@ class Config:
             f"{f'_k{self.splits}' if self.splits > 1 else ''}{f'_r{self.resident}' if self.resident > 1 else ''}"
             f"{f'_o{self.slots}' if self.slots else ''}{'_f1' if self.fragments == 1 else ''}"
         )
+
+
+def _positive(n: object) -> bool:
+    return isinstance(n, int) and not isinstance(n, bool) and n >= 1

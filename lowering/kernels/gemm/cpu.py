@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilelayout import LayoutError
+
 from ...dtypes import dtype
 from ...tile import Tile
 from .built import Built
@@ -31,6 +33,7 @@ def simulate(
     schedule: int,
 ) -> Any:
     """See `GemmKernel.simulate`."""
+    _check(kernel, A, B, alpha, alignment)
     has_c, beta = kernel.check_operands(C, bias, beta)
     user = {"A": A, "B": B, "C": C if has_c else None, "bias": bias}
     p = kernel.problem
@@ -54,6 +57,23 @@ def simulate(
         return arrays["D"]
     out = run(built, mine, found, alpha, beta, numerics=numerics, schedule=schedule)
     return out.swapaxes(-1, -2) if kernel.transposed else out
+
+
+def _check(kernel: GemmKernel, A: Any, B: Any, alpha: Any, alignment: Any) -> None:
+    """Refuse factors that are no matrices, and numbers that are none."""
+    rank = 3 if kernel.problem.batched else 2
+    shapes = {"A": np.shape(A), "B": np.shape(B)}
+    for name, shape in shapes.items():
+        if len(shape) != rank:
+            what = "a batch of matrices" if rank == 3 else "a matrix"
+            raise LayoutError("gemm", f"{name} has {len(shape)} dimensions {shape}, {what} has {rank}")
+    first = [shape[0] for shape in shapes.values()]
+    if rank == 3 and first[0] != first[1] and 1 not in first:
+        raise LayoutError("gemm", f"A has {first[0]} batches and B {first[1]}", "as many, or 1 of either")
+    if not isinstance(alpha, int | float | np.number):
+        raise LayoutError("gemm", f"alpha={alpha!r}", "a number")
+    if alignment not in (1, 2, 4, 8, 16):
+        raise LayoutError("gemm", f"alignment={alignment!r}", "1, 2, 4, 8 or 16 bytes")
 
 
 def _own(kernel: GemmKernel, name: str) -> str:

@@ -15,7 +15,7 @@ from ...window import Window
 from .problem import Matrix, Problem
 from .schedule import BATCHES, LIMIT, K, M, N
 
-BATCH_LIMIT = 1 << 40
+BATCH_LIMIT = 1 << 36
 """Elements from one batch to the next, at most; the copy engine takes no more bytes."""
 LEADING_LIMIT = LIMIT >> 1
 """Elements from one row or column to the next, at most, so that 64 bits hold every place in bytes."""
@@ -50,8 +50,12 @@ def moved_to(piece: Program, matrix: Matrix) -> dict[Buffer, tuple[Buffer, Index
     return {b: (global_buffer(matrix), 0) for b in piece.buffers if b.space == "global"}
 
 
-def window(matrix: Matrix, origin: Sequence[Index], box: Sequence[int], batch: Index | None = None) -> Window:
-    """A box of the matrix; with `batch` of a tensor of one dimension more, whose first counts the batches."""
+def window(
+    matrix: Matrix, origin: Sequence[Index], box: Sequence[int], batch: Index | None = None, copies: int = 1
+) -> Window:
+    """A box of the matrix; with `batch` of a tensor of one dimension more, whose first counts the batches, so many
+    times over.
+    """
     if matrix.layout is not None and matrix.shape is not None:
         if batch is not None:
             raise LayoutError("gemm", f"{matrix.name} is placed by {matrix.layout}, which has no batches")
@@ -63,8 +67,9 @@ def window(matrix: Matrix, origin: Sequence[Index], box: Sequence[int], batch: I
     strides[matrix.contiguous] = 1
     dims: list[tuple[tuple[Index, Index], ...]] = [((n, s),) for n, s in zip(sizes, strides, strict=True)]
     if batch is not None:
-        dims.insert(0, ((BATCHES.variable, batch_stride(matrix).variable),))
-        sizes, origin, box = (BATCHES.variable, *sizes), (batch, *origin), (1, *box)  # type: ignore[assignment]
+        count = BATCHES.variable * copies
+        dims.insert(0, ((count, batch_stride(matrix).variable),))
+        sizes, origin, box = (count, *sizes), (batch, *origin), (1, *box)  # type: ignore[assignment]
     return Window(
         matrix.name, matrix.dtype, tuple(dims), tuple(sizes), tuple(origin), tuple(box), matrix.alignment
     )

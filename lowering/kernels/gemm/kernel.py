@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ...program import Program
     from .tuned import Tuned
 
+_launch: Any = None
 SWAPPED = {"A": "B", "B": "A"}
 """User's name of a factor -> the kernel's, of a problem that is carried out transposed."""
 
@@ -45,6 +46,7 @@ class GemmKernel:
     ) -> None:
         self.problem, self.target, self.config, self.transposed = problem, target, config, transposed
         self._built: dict[tuple[Problem, Config], Built] = {}
+        self._spilled: dict[Problem, tuple[Config, ...]] = {}
         self.plans: dict[Any, Any] = {}  # of `launch`
         self._operands: dict[bool, Any] = {}
 
@@ -67,13 +69,36 @@ class GemmKernel:
         problem = problem.aligned(**(aligned or {}))
         config = self.config
         if config is None:
-            config = self._tuned(problem, found) or choose(problem, self.target, found, multiprocessors)
+            config = self._tuned(problem, found) or choose(
+                problem, self.target, found, multiprocessors, self._spilled.get(problem, ())
+            )
         else:
             self._check(problem, config, found)
         key = (problem, config)
         if key not in self._built:
             self._built[key] = Built(problem, config, self.target)
         return self._built[key]
+
+    def assembled(self, built: Built) -> Built | None:
+        """The same with its machine code made; None where that spills and another way is to be chosen instead.
+
+        Errors: AssemblerError where it spills and the configuration was asked for, or none is left.
+        """
+        from ...backends.assemble import AssemblerError
+
+        try:
+            for each in (built, built.second):
+                if each is not None:
+                    each.cubin  # noqa: B018  made now
+        except AssemblerError as error:
+            if self.config is not None or "local memory" not in str(error):
+                raise
+            known = self._spilled.get(built.problem, ())
+            if built.config in known:
+                raise
+            self._spilled[built.problem] = (*known, built.config)
+            return None
+        return built
 
     def _tuned(self, problem: Problem, found: Extents | None) -> Config | None:
         from .tune import remembered
@@ -97,6 +122,12 @@ class GemmKernel:
                 "gemm",
                 f"D ({problem.D.dtype}, aligned to {problem.D.alignment} bytes) cannot go through the copy engine",
                 "slots=0, or leave config= out",
+            )
+        if config.slots and config.tile[1] % (32 * config.warps[1]):
+            raise LayoutError(
+                "gemm",
+                f"{config}: a slot of {config.tile[1]} / {config.warps[1]} columns",
+                "slots=0, or a multiple of 32 columns a warp",
             )
         if config.slots and found is not None and ends_within_unit(problem, found):
             raise LayoutError(
@@ -130,8 +161,11 @@ class GemmKernel:
 
     @property
     def cubin(self) -> Cubin:
-        """Machine code of `best`."""
-        return self.best.cubin
+        """Machine code of `best`, or of the next best that needs no local memory."""
+        found = self.assembled(self.best)
+        while found is None:
+            found = self.assembled(self.built())
+        return found.cubin
 
     @property
     def sass(self) -> str:
@@ -188,9 +222,12 @@ class GemmKernel:
 
         Errors: LayoutError for arrays that do not fit, overlap, or lie on different GPUs; DriverError without a GPU.
         """
-        from .launch import launch
+        global _launch
+        if _launch is None:  # the driver is looked for when it is first needed
+            from .launch import launch
 
-        return launch(self, A, B, D, C, bias, alpha, beta, stream)
+            _launch = launch
+        return _launch(self, A, B, D, C, bias, alpha, beta, stream)
 
     def simulate(
         self,

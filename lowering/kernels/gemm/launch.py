@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilelayout import LayoutError
 
 from ...backends.driver import (
-    LoadedKernel,
+    Device,
     MapEncoder,
     Operand,
     Operands,
@@ -30,40 +31,52 @@ _ALIGNED = 15
 
 
 class Plan:
-    """What is known of a call but for addresses, alpha and beta.
+    """What is known of the launch of one kernel but for addresses, alpha and beta.
 
     Attributes:
         built, loaded: the kernel.
-        extents: of the call.
         grid: CTAs.
+        then: the plan of the kernel that adds up parts of K, and how many numbers they are; None where there are none.
     """
 
     def __init__(
-        self, built: Built, loaded: LoadedKernel, extents: Extents, multiprocessors: int, names: list[str]
+        self, built: Built, extents: Extents, gpu: Device, names: Sequence[str], second: bool = False
     ) -> None:
-        self.built, self.loaded, self.extents = built, loaded, extents
+        self.built = built
+        self.loaded = load(built.cubin.data, built.program.name, built.shared_memory.dynamic, gpu.ordinal)
         self.block = ParameterBlock(built.program)
         self.values = built.values(extents, 1.0, 0.0)
-        self.grid = (grid_size(built.config, self.values["tiles"], multiprocessors), 1, 1)
+        self.grid = (grid_size(built.cut, self.values["tiles"], gpu.multiprocessors), 1, 1)
         self.threads = built.threads
         tensors = [b.name for b in built.program.buffers if b.space == "global"]
+        names = [*names, "parts"] if second else names
+        if built.second is not None:  # what it stores are parts
+            names = [{"D": "own D", "parts": "D"}.get(n, n) for n in (*names, "parts")]
         self.order = tuple([names.index(t) for t in tensors])
         self.maps = tuple(
             [(names.index(m.buffer.name), MapEncoder(m).bound(self.values)) for m in built.program.maps]
         )
+        self.then: tuple[Plan, int] | None = None
+        if built.second is not None:
+            names = [{"own D": "D", "D": "parts"}.get(n, n) for n in names[:-1]]
+            size = self.values["batch_d"] * extents.batches * built.config.splits
+            self.then = (Plan(built.second, extents, gpu, names, second=True), size)
         self._numbers: dict[tuple[float, float], tuple[Any, ...]] = {}
 
     def start(self, pointers: tuple[int, ...], alpha: float, beta: float, stream: int) -> None:
         """Launch on arrays in the order of the names."""
-        numbers = self._numbers.get((alpha, beta)) if alpha and beta else None  # 0.0 and -0.0 are one key
+        # 0.0 and -0.0 are one key; beta is 0.0 wherever there is no C.
+        numbers = self._numbers.get((alpha, beta)) if alpha else None
         if numbers is None:
             if len(self._numbers) > _KEPT:
                 self._numbers.clear()
             numbers = self.built.ordered({**self.values, "alpha": alpha, "beta": beta})
             self._numbers[alpha, beta] = numbers
         frame = self.block.frame()
-        maps = [encoded[pointers[i]] for i, encoded in self.maps]
-        frame.fill([pointers[i] for i in self.order], numbers, maps)
+        if not alpha or frame.filled != (pointers, alpha, beta):
+            maps = [encoded[pointers[i]] for i, encoded in self.maps]
+            frame.fill([pointers[i] for i in self.order], numbers, maps)
+            frame.filled = (pointers, alpha, beta)
         self.loaded.launch(self.grid, self.threads, frame.arguments, stream)
 
 
@@ -112,13 +125,21 @@ def launch(
     if plan is None:
         if len(kernel.plans) >= _KEPT:
             kernel.plans.clear()
-        plan = kernel.plans[key] = _plan(kernel, names, taken, alpha, has_c)
-    if plan is not EMPTY:
+        plan = kernel.plans[key] = plan_of(kernel, names, taken, alpha, has_c)
+    if plan is EMPTY:
+        return D
+    if plan.then is None:
         plan.start(pointers, alpha, beta, taken.stream)
+    else:
+        then, size = plan.then
+        space = scratch_array(A, kernel.problem.accumulator, size)
+        pointers = (*pointers, as_device_array(space, "parts").pointer)
+        plan.start(pointers, alpha, beta, taken.stream)
+        then.start(pointers, alpha, beta, taken.stream)
     return D
 
 
-def _plan(kernel: GemmKernel, names: list[str], taken: Taken, alpha: float, has_c: bool) -> Any:
+def plan_of(kernel: GemmKernel, names: list[str], taken: Taken, alpha: float, has_c: bool) -> Any:
     gpu = device(taken.device)
     if gpu.target.sm != kernel.target.sm:
         raise LayoutError(
@@ -130,11 +151,13 @@ def _plan(kernel: GemmKernel, names: list[str], taken: Taken, alpha: float, has_
         name: Shaped(form.shape, tuple([s // form.width for s in form.strides]), pointer)
         for name, form, pointer in zip(names, taken.forms, taken.pointers, strict=True)
     }
-    built, found = kernel.for_call(kernel.internal(shaped), alpha, has_c, gpu.multiprocessors)
-    if found.empty:
-        return EMPTY
-    loaded = load(built.cubin.data, built.program.name, built.shared_memory.dynamic, gpu.ordinal)
-    return Plan(built, loaded, found, gpu.multiprocessors, [kernel.own_names[n] for n in names])
+    made: Built | None = None
+    while made is None:
+        built, found = kernel.for_call(kernel.internal(shaped), alpha, has_c, gpu.multiprocessors)
+        if found.empty:
+            return EMPTY
+        made = kernel.assembled(built)
+    return Plan(made, found, gpu, [kernel.own_names[n] for n in names])
 
 
 def new_array(kernel: GemmKernel, A: Any, B: Any) -> Any:
@@ -147,25 +170,32 @@ def new_array(kernel: GemmKernel, A: Any, B: Any) -> Any:
     shape = (a.shape[-2], b.shape[-1])
     if len(a.shape) == 3:
         shape = (max(a.shape[0], b.shape[0]), *shape)
-    name = "float32" if kind == "tfloat32" else kind
     made_as = (*shape[:-2], shape[-1], shape[-2]) if kernel.transposed else shape
-    library = type(A).__module__.partition(".")[0]
-    made: Any = None
+    made = scratch_array(A, kind, made_as)
+    return made.swapaxes(-1, -2) if kernel.transposed else made
+
+
+def scratch_array(like: Any, kind: str, shape: int | tuple[int, ...]) -> Any:
+    """A row-major array of whatever it holds, of the library of another array, on its GPU.
+
+    Errors: LayoutError for a library that is not known here, or that lacks the type.
+    """
+    name = "float32" if kind == "tfloat32" else kind
+    shape = (shape,) if isinstance(shape, int) else shape
+    library = type(like).__module__.partition(".")[0]
     if library == "torch":
         import torch  # type: ignore[import-not-found]
 
-        made = A.new_empty(made_as, dtype=getattr(torch, name))
-    elif library == "cupy" and name in _COMMON:
+        return like.new_empty(shape, dtype=getattr(torch, name))
+    if library == "cupy" and name in _COMMON:
         import cupy  # type: ignore[import-not-found]
 
-        made = cupy.empty(made_as, name)
-    elif library == "numba" and name in _COMMON:
+        return cupy.empty(shape, name)
+    if library == "numba" and name in _COMMON:
         from ...backends.numba_cuda.gpu import new_array as numba_array
 
-        made = numba_array(made_as, name)
-    if made is None:
-        raise LayoutError("gemm", f"no array of {kind} is made for {type(A).__module__}", "pass D")
-    return made.swapaxes(-1, -2) if kernel.transposed else made
+        return numba_array(shape, name)
+    raise LayoutError("gemm", f"no array of {kind} is made for {type(like).__module__}", "pass D")
 
 
 _COMMON = ("float16", "float32", "float64", "int32", "int8")

@@ -11,9 +11,10 @@ from tilelayout.expr import Index, Var
 
 from ...control import CTA, CTAS, Compare, If, Parameter, Set
 from ...program import Statement
-from .config import Config
+from .config import MOST_SPLITS, Config
 
 LIMIT = (1 << 30) - 1
+"""Of extents and of what follows from them."""
 
 M, N, K = (Parameter(name, "s32", 1, LIMIT) for name in "MNK")
 K_TILES = Parameter("k_tiles", "s32", 0, LIMIT)
@@ -25,7 +26,7 @@ MOST_TILES = (LIMIT >> 4) + 1
 """Tiles in one dimension, of at least 16 elements each: so few that 32 bits hold those of a group."""
 ROWS = Parameter("row_tiles", "s32", 1, MOST_TILES)
 COLUMNS = Parameter("column_tiles", "s32", 1, MOST_TILES)
-MOST_BATCHES = (1 << 18) - 1
+MOST_BATCHES, MOST_PARTS = (1 << 16) - 1, MOST_SPLITS
 """So few that 64 bits hold where each begins, however far apart they are."""
 BATCHES = Parameter("batches", "s32", 1, MOST_BATCHES)
 
@@ -70,7 +71,7 @@ class Place:
     @property
     def part(self) -> Var:
         """Which part of K."""
-        return self._var("part", LIMIT)
+        return self._var("part", MOST_PARTS)
 
     @property
     def more(self) -> Compare:
@@ -117,6 +118,12 @@ class Place:
             Set(self.row, first + inner % height),
             Set(self.column, inner // height),
         ]
+
+    def stored_batch(self, config: Config, batched: bool) -> Index | None:
+        """Which of the result's batches the tile is: of parts of K those of the first part come first."""
+        if config.splits > 1:
+            return self.part * BATCHES.variable + self.batch
+        return self.batch if batched else None
 
     def first_depth(self, config: Config) -> Set:
         """`depth` at the beginning of the tile's part of K."""

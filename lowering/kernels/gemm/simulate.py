@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import dtype
 from .built import Built
 from .numbers import Extents, grid_size
 
@@ -36,31 +37,52 @@ def run(
 
     Memory between the rows of the matrices is guarded: touching it is an error.
     """
-    from ...backends.cta_machine import run_grid
-
     memory: dict[str, Any] = {}
-    written: dict[str, Any] = {}
+    there: dict[str, Any] = {}
     places: dict[str, Any] = {}
     for name, array in arrays.items():
         at = _places(name, array.shape, extents, built)
         flat = np.zeros(int(at.max(initial=0)) + 1, array.dtype)
-        there = np.zeros(flat.size, bool)
+        mask = np.zeros(flat.size, bool)
         flat[at] = array
-        there[at] = True
-        memory[name], written[name], places[name] = flat, there, at
-    values = built.values(extents, alpha, beta)
-    held = {name: mask if name != "D" else np.zeros_like(mask) for name, mask in written.items()}
-    found = run_grid(
+        mask[at] = True
+        memory[name], there[name], places[name] = flat, mask, at
+    how = {"numerics": numerics, "schedule": schedule}
+    if built.second is None:
+        found = _launched(built, built.values(extents, alpha, beta), memory, there, **how)
+    else:
+        values = built.values(extents, alpha, beta)
+        size, row = values["batch_d"] * extents.batches * built.config.splits, values["ldd"]
+        mask = np.arange(size) % row < extents.N
+        factors = ("A", "B")
+        first = {n: memory[n] for n in factors} | {
+            "D": np.zeros(size, dtype(built.problem.accumulator).numpy)
+        }
+        masks = {n: there[n] for n in factors} | {"D": mask}
+        memory["parts"] = _launched(built, values, first, masks, **how)["D"]
+        there["parts"] = mask
+        second = built.second
+        others = {n: x for n, x in memory.items() if n not in factors}
+        rest = {n: there[n] for n in others}
+        found = _launched(second, second.values(extents, alpha, beta), others, rest, **how)
+    return found["D"][places["D"]]
+
+
+def _launched(
+    built: Built, values: dict[str, Any], memory: dict[str, Any], there: dict[str, Any], **how: Any
+) -> dict[str, Any]:
+    """The tensors after one kernel; D holds nothing before, and what is not `there` is guarded."""
+    from ...backends.cta_machine import run_grid
+
+    return run_grid(
         built.program,
-        (grid_size(built.config, values["tiles"], MULTIPROCESSORS), 1, 1),
+        (grid_size(built.cut, values["tiles"], MULTIPROCESSORS), 1, 1),
         memory,
         {p.name: values[p.name] for p in built.program.parameters},
-        numerics=numerics,
-        schedule=schedule,
-        written=held,
-        guarded={name: ~mask for name, mask in written.items()},
+        written={name: mask if name != "D" else np.zeros_like(mask) for name, mask in there.items()},
+        guarded={name: ~mask for name, mask in there.items()},
+        **how,
     )
-    return found["D"][places["D"]]
 
 
 def _places(name: str, shape: tuple[int, ...], extents: Extents, built: Built) -> Any:

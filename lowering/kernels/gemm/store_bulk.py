@@ -131,8 +131,8 @@ class Rows:
         begin, across, _ = HERE.origin(self.config)
         y: Index = begin + WARP // columns * (self.config.tile[0] // rows) + row * self.stages.record.m
         x: Index = across + WARP % columns * self.slot.shape[1]
-        batch = HERE.batch if self.problem.batched else None
-        there = window(self.problem.D, (y, x), self.slot.shape, batch)
+        batch = HERE.stored_batch(self.config, self.problem.batched)
+        there = window(self.problem.D, (y, x), self.slot.shape, batch, self.config.splits)
         return lower(
             copy(there, self.slot.full), target=self.target, scope="warp", dispatch="copy.bulk_tensor"
         )

@@ -44,7 +44,8 @@ def direct_store(problem: Problem, config: Config, stages: Stages, target: Targe
     row, column, _ = HERE.origin(config)
     m, n, _ = config.tile
     layout = partition(stages.record, m, n, stages.record.k, warps=config.warps).D
-    there = window(problem.D, (row, column), (m, n), HERE.batch if problem.batched else None)
+    batch = HERE.stored_batch(config, problem.batched)
+    there = window(problem.D, (row, column), (m, n), batch, config.splits)
     c, bias = operands(problem, config)
     tail = direct_epilogue(problem.epilogue, stages.sums, layout, there, target=target, C=c, bias=bias)
     statements, beside = kernels_own(problem, tail, tail.statements)

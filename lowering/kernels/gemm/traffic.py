@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...dtypes import dtype
 from .config import Config
 from .numbers import Extents, k_tiles, tiles_of
 from .problem import Problem
@@ -47,6 +48,8 @@ def traffic(problem: Problem, config: Config, extents: Extents) -> Traffic:
         once["bias"], often["bias"] = along * problem.D.bytes, across
     shared = {name: 1 if name == "bias" else batches for name in once}
     moved = {name: size * often.get(name, 1) * batches for name, size in once.items()}
+    if config.splits > 1:  # the sums of each part are stored, and read again to be added up
+        moved["parts"] = 2 * config.splits * m * n * batches * dtype(problem.accumulator).bits // 8
     least = sum(size * shared[name] for name, size in once.items())
     tile_m, tile_n, tile_k = config.tile
     done = rows * tile_m * columns * tile_n * k_tiles(config, extents) * config.splits * tile_k

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backends.driver import Device, load
+from ...backends.driver import Device
 from ...backends.driver.operands import Taken
 from ...backends.driver.scratch import Scratch
 from ...backends.driver.timing import interleaved
 from ...dtypes import dtype
-from .built import Built
 from .config import Config
-from .launch import Plan
+from .launch import Plan, plan_of
 from .numbers import Extents
 from .problem import Problem
 from .shapes import Shaped
 
 if TYPE_CHECKING:
-    from ...backends.assemble import Cubin
     from .kernel import GemmKernel
 
 TOLERANCE = {"float64": 1e-11, "float32": 1e-4, "float16": 4e-3, "bfloat16": 3e-2}
@@ -50,6 +48,7 @@ class GpuTrial:
             name: Shaped(form.shape, tuple([s // form.width for s in form.strides]), pointer)
             for name, form, pointer in zip(self.names, taken.forms, self.pointers, strict=True)
         }
+        self.cuts: dict[Config, GemmKernel] = {}
         self.plans: dict[Config, Plan] = {}
         self.first: np.ndarray[Any, Any] | None = None
 
@@ -60,23 +59,22 @@ class GpuTrial:
         )
         return built.problem, found
 
-    def build(self, config: Config) -> tuple[Cubin, Built, Extents]:
-        """What is built for the call when it is cut so, with its machine code, and its extents."""
+    def build(self, config: Config) -> None:
+        """See `search.Trial.build`."""
         cut = type(self.kernel)(self.kernel.problem, self.kernel.target, config, self.kernel.transposed)
-        built, found = cut.for_call(
-            self.kernel.internal(self.shaped), self.alpha, self.has_c, self.gpu.multiprocessors
-        )
-        return built.cubin, built, found
+        built, _ = cut.for_call(cut.internal(self.shaped), self.alpha, self.has_c, self.gpu.multiprocessors)
+        for part in (built, built.second):
+            if part is not None:
+                _ = part.cubin
+        self.cuts[config] = cut
 
     def plan(self, config: Config) -> Plan:
         """The launch."""
         known = self.plans.get(config)
         if known is None:
-            cubin, built, found = self.build(config)
-            shared = built.shared_memory.dynamic
-            loaded = load(cubin.data, built.program.name, shared, self.gpu.ordinal)
-            own = [self.kernel.own_names[n] for n in self.names]
-            known = self.plans[config] = Plan(built, loaded, found, self.gpu.multiprocessors, own)
+            taken = self.taken._replace(pointers=self.pointers)
+            known = plan_of(self.cuts[config], self.names, taken, self.alpha, self.has_c)
+            self.plans[config] = known
         return known
 
     def launch(self, config: Config) -> Callable[[], None]:

@@ -1,0 +1,290 @@
+"""What is refused, and that the message says what, why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lowering import DispatchError
+from lowering.kernels import Config, GemmKernel, gemm
+from lowering.kernels.gemm.shapes import Shaped, extents
+from tilelayout import LayoutError, S, TileLayout, laneid
+
+A, B, C = np.ones((8, 16), np.float16), np.ones((16, 24), np.float16), np.ones((8, 24), np.float16)
+ROWS = TileLayout(S[8, 16])
+
+
+def kernel(dtype: Any = "float16", target: str = "sm_80", **more: Any) -> GemmKernel:
+    return gemm(dtype, target=target, **more)
+
+
+def says(error: pytest.ExceptionInfo[Any], *words: str) -> None:
+    said = " ".join(str(error.value).split())
+    missing = [w for w in words if w not in said]
+    assert not missing, f"{missing} in: {said}"
+
+
+# --- what a kernel is asked to be ---------------------------------------------------------------
+
+ASKED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    ({"A": "diagonal"}, ("A='diagonal'", "'row', 'column', or a TileLayout on memory")),
+    ({"B": 3}, ("B=3", "'row', 'column'")),
+    ({"C": "rows"}, ("C='rows'", "'row', 'column'")),
+    ({"D": TileLayout(S[8, 24]), "shape": (8, 24, 16)}, ("D is placed by a layout", "D='row' or D='column'")),
+    ({"A": ROWS}, ("A is a layout, and its shape is not known", "pass shape=(M, N, K)")),
+    ({"A": ROWS, "shape": (8, 24, 17)}, ("A is 8 x 17", "128 elements")),
+    ({"A": ROWS, "shape": 8}, ("shape=8", "(M, N, K)")),
+    ({"A": ROWS, "shape": (8, 16)}, ("shape=(8, 16)", "(M, N, K)")),
+    (
+        {"A": ROWS, "shape": (8, 24, 16), "batched": True},
+        ("A is placed by a layout, which has no batches", "batched=False"),
+    ),
+    ({"A": ROWS.swizzle(1, 3, 3), "shape": (8, 24, 16)}, ("A=SwizzledLayout", "a TileLayout on memory")),
+    ({"bias": "both"}, ("bias='both'", "'row', 'column' or None")),
+    ({"epilogue": "relu"}, ("epilogue='relu'", "a Python function of one number, or an instruction")),
+    ({"epilogue": lambda x, y: x}, ("it takes 2 parameters, 1 are given",)),
+    ({"config": (32, 32, 32)}, ("config=(32, 32, 32)", "a Config")),
+    ({"dtype": "float12"}, ("unknown element type 'float12'", "did you mean")),
+    ({"dtype": "float32"}, ("float32 x float32", "tfloat32")),
+    ({"dtype": "int4"}, ("int4 x int4", "factors are")),
+    ({"dtype": ("int8", "int8", "int8")}, ("dtype=('int8', 'int8', 'int8')", "one type, or a pair")),
+    (
+        {"dtype": ("float16", "int8")},
+        ("float16 x int8 + float32: there is no such instruction", "float16 x float16 + float32"),
+    ),
+    ({"dtype": ("float16", "float32")}, ("float16 x float32", "factors are")),
+    ({"out": "int4"}, ("float32 to int4", "results are float32")),
+    ({"dtype": "float64", "out": "float16"}, ("float64 to float16", "results are float64, float32")),
+    (
+        {"accumulator": "int32"},
+        ("float16 x float16 + int32: there is no such instruction", "float16 x float16 + float16"),
+    ),
+    (
+        {"dtype": "bfloat16", "accumulator": "float16"},
+        ("bfloat16 x bfloat16 + float16: there is no such instruction",),
+    ),
+    (
+        {"dtype": "bfloat16", "target": "sm_75"},
+        ("needs sm_80 or newer, the target is sm_75", "sm_75 has float16 x float16"),
+    ),
+    ({"dtype": "float8_e4m3fn"}, ("needs sm_89 or newer, the target is sm_80",)),
+    ({"dtype": "float64", "target": "sm_75"}, ("float64 x float64 + float64: needs sm_", "sm_75 has")),
+]
+
+
+@pytest.mark.parametrize(("asked", "words"), ASKED, ids=lambda x: str(x)[:60])
+def test_a_kernel_that_there_is_not(asked: dict[str, Any], words: tuple[str, ...]) -> None:
+    with pytest.raises(LayoutError) as error:
+        kernel(**asked)
+    says(error, *words)
+
+
+def test_an_unknown_target_names_its_neighbors() -> None:
+    with pytest.raises(ValueError, match="unknown target 'sm_81': nearest known are sm_80 and sm_86"):
+        kernel(target="sm_81")
+
+
+def test_a_layout_on_lanes_is_no_memory() -> None:
+    layout = TileLayout(S[(8, 16) : (1 @ laneid, 1)])  # type: ignore[operator]
+    with pytest.raises(LayoutError) as error:
+        kernel(A=layout, shape=(8, 24, 16)).simulate(A, B)
+    says(error, "A", "laneid", "is not on m alone")
+
+
+# --- what a call is given -----------------------------------------------------------------------
+
+GIVEN: list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
+    ({}, {"B": np.ones((17, 24), np.float16)}, ("B is (17, 24), (16, 24) is needed", "A (8, 16)")),
+    ({}, {"A": A[0]}, ("A has 1 dimensions (16,), a matrix has 2",)),
+    ({}, {"A": None}, ("A has 0 dimensions",)),
+    ({}, {"A": A[None], "B": B[None]}, ("A has 3 dimensions (1, 8, 16), a matrix has 2",)),
+    ({"batched": True}, {}, ("A has 2 dimensions (8, 16), a batch of matrices has 3",)),
+    (
+        {"batched": True},
+        {"A": np.stack([A, A]), "B": np.stack([B, B, B])},
+        ("A has 2 batches and B 3", "or 1 of either"),
+    ),
+    ({"A": ROWS, "shape": (8, 24, 16)}, {"A": A[:4]}, ("A is (4, 16), its layout is for (8, 16)",)),
+    ({}, {"A": A.astype(np.int8)}, ("A has dtype int8, tile A holds float16", "convert it")),
+    ({}, {"A": A.astype(np.complex64)}, ("A has dtype complex64",)),
+    (
+        {"dtype": "int8"},
+        {"A": np.full((8, 16), 300), "B": B.astype(np.int8)},
+        ("A has 300, which is no int8",),
+    ),
+    ({"dtype": "int8"}, {"A": A, "B": B.astype(np.int8)}, ("A has dtype float16", "pass integers")),
+    ({}, {"C": C}, ("C was given to a kernel without one", "make the kernel with C='row'")),
+    ({}, {"beta": 2.0}, ("beta = 2.0 without C", "give C")),
+    ({"C": "row"}, {"beta": 1.0}, ("beta = 1.0 without C", "give C")),
+    ({"C": "row"}, {"C": C[:, 1:]}, ("C is (8, 23), (8, 24) is needed",)),
+    ({"C": "row"}, {"C": C.astype(np.int32)}, ("C has dtype int32",)),
+    ({"bias": "row"}, {}, ("the kernel takes a bias", "gemm(..., bias='row' or 'column')")),
+    ({}, {"bias": C[0]}, ("the kernel takes none", "bias='row' or 'column'")),
+    ({"bias": "row"}, {"bias": C[:, 0]}, ("bias is (8,), (24,) is needed",)),
+    ({"bias": "column"}, {"bias": C[0]}, ("bias is (24,), (8,) is needed",)),
+    ({"bias": "row"}, {"bias": C[:1]}, ("bias has 2 dimensions (1, 24), a vector has 1",)),
+    ({}, {"alpha": None}, ("alpha=None", "a number")),
+    ({}, {"alpha": "1"}, ("alpha='1'", "a number")),
+    ({}, {"alignment": 3}, ("alignment=3", "1, 2, 4, 8 or 16")),
+    ({}, {"numerics": "fast"}, ("unknown model 'fast'", "exact")),
+]
+
+
+@pytest.mark.parametrize(("asked", "given", "words"), GIVEN, ids=lambda x: str(x)[:50].replace("\n", " "))
+def test_a_call_that_does_not_fit(
+    asked: dict[str, Any], given: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    arrays: dict[str, Any] = {"A": A, "B": B, **given}
+    with pytest.raises(LayoutError) as error:
+        kernel(**asked).simulate(arrays.pop("A"), arrays.pop("B"), **arrays)
+    says(error, *words)
+
+
+@pytest.mark.parametrize("name", ["A", "B", "C"])
+def test_a_column_major_operand_is_no_row_major_one(name: str) -> None:
+    """As a launch sees it: the stride of the dimension that should be contiguous, and the remedy."""
+    given = {"A": Shaped((8, 16), (16, 1)), "B": Shaped((16, 24), (24, 1)), "C": Shaped((8, 24), (24, 1))}
+    given |= {"D": given["C"]}
+    given[name] = replace(given[name], strides=(1, 40))
+    with pytest.raises(LayoutError) as error:
+        extents(kernel(C="row").problem, given)
+    says(
+        error,
+        f"{name} is row-major in this kernel",
+        "must have stride 1",
+        f"ask for {name}='column', or copy it",
+    )
+
+
+def test_rows_of_the_result_may_not_overlap() -> None:
+    given = {"A": Shaped((8, 16), (16, 1)), "B": Shaped((16, 24), (24, 1)), "D": Shaped((8, 24), (23, 1))}
+    with pytest.raises(LayoutError) as error:
+        extents(kernel().problem, given)
+    says(error, "D's rows of 24 elements overlap")
+
+
+# --- ways to cut --------------------------------------------------------------------------------
+
+GOOD: dict[str, Any] = {"tile": (32, 32, 32), "warps": (1, 1), "stages": 2, "feed": "cp_async"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"feed": "ftp"}, ("unknown feed 'ftp'", "tma, cp_async, registers")),
+        ({"stages": 1}, ("1 stages: at least 2",)),
+        ({"stages": 2.5}, ("stages must be an integer", "2.5")),
+        ({"stages": "2"}, ("stages must be an integer", "'2'")),
+        ({"unroll": 3}, ("2 stages", "a multiple of unroll 3")),
+        ({"unroll": 0}, ("unroll must be an integer of at least 1, got 0",)),
+        ({"group": 0}, ("group must be an integer of at least 1, got 0",)),
+        ({"resident": -1}, ("resident must be an integer of at least 1, got -1",)),
+        ({"slots": -1}, ("-1 slots",)),
+        ({"fragments": 3}, ("3 sets of fragments", "1 or 2")),
+        ({"tile": (0, 32, 32)}, ("tile = (0, 32, 32)", "rows, columns and depth")),
+        ({"tile": (32, 32)}, ("tile = (32, 32)", "rows, columns and depth")),
+        ({"tile": 32}, ("tile = 32", "rows, columns and depth")),
+        ({"warps": (1.5, 1)}, ("warps = (1.5, 1)", "rows and columns")),
+        ({"warps": (1,)}, ("warps = (1,)", "rows and columns")),
+    ],
+    ids=lambda x: str(x)[:50],
+)
+def test_a_config_that_is_none(wrong: dict[str, Any], words: tuple[str, ...]) -> None:
+    with pytest.raises(LayoutError) as error:
+        Config(**{**GOOD, **wrong})
+    says(error, "Config", *words)
+
+
+UNFIT: list[tuple[dict[str, Any], dict[str, Any], type[Exception], tuple[str, ...]]] = [
+    ({}, {"feed": "tma"}, DispatchError, ("needs sm_90 or newer, the target is sm_80",)),
+    ({"target": "sm_75"}, {}, DispatchError, ("needs sm_80 or newer, the target is sm_75",)),
+    (
+        {"target": "sm_90a"},
+        {"feed": "tma", "tile": (512, 32, 32), "warps": (32, 1)},
+        LayoutError,
+        ("36 warps", "32 at most"),
+    ),
+    ({}, {"tile": (20, 32, 32)}, LayoutError, ("M = 20 is no multiple of 16", "m16n8k16")),
+    ({}, {"tile": (32, 28, 32)}, LayoutError, ("N = 28 is no multiple of 8",)),
+    ({}, {"tile": (32, 32, 40)}, LayoutError, ("a tile of depth 40 is no multiple of 16",)),
+    ({}, {"tile": (32, 32, 48)}, LayoutError, ("a tile of depth 48", "a multiple of 32")),
+    ({}, {"tile": (32, 24, 32)}, LayoutError, ("B: a tile of 24 elements along its contiguous dimension",)),
+    (
+        {},
+        {"tile": (128, 128, 64), "warps": (2, 2), "stages": 6},
+        LayoutError,
+        ("166912 on sm_80", "fewer stages, or a smaller tile"),
+    ),
+    (
+        {},
+        {"tile": (512, 256, 32), "warps": (2, 2)},
+        DispatchError,
+        ("registers a thread", "use smaller tiles"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "cut", "kind", "words"), UNFIT, ids=lambda x: str(x)[:50])
+def test_a_config_that_does_not_fit(
+    asked: dict[str, Any], cut: dict[str, Any], kind: type[Exception], words: tuple[str, ...]
+) -> None:
+    with pytest.raises(kind) as error:
+        kernel(**asked, config=Config(**{**GOOD, **cut})).simulate(A, B)
+    says(error, *words)
+
+
+ARRAYS: list[tuple[str, Callable[[GemmKernel], Any], tuple[str, ...]]] = [
+    (
+        "unaligned",
+        lambda k: k.simulate(A, B, alignment=8),
+        ("A is aligned to 8 bytes, the copy engine takes 16", "pad its leading dimension"),
+    ),
+    (
+        "a row of 15",
+        lambda k: k.simulate(np.ones((8, 15), np.float16), B[:15]),
+        ("A is aligned to 2 bytes", "leave config= out"),
+    ),
+    (
+        "K = 0",
+        lambda k: k.simulate(A[:, :0], B[:0]),
+        ("the copy engine has no tensor of K = 0", "leave config= out"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "call", "words"), ARRAYS, ids=lambda x: x if isinstance(x, str) else "")
+def test_arrays_that_a_config_does_not_take(name: str, call: Any, words: tuple[str, ...]) -> None:
+    with pytest.raises(LayoutError) as error:
+        call(kernel(target="sm_90a", config=Config((32, 32, 32), (1, 1), 2, "tma")))
+    says(error, *words)
+
+
+@pytest.mark.parametrize(
+    ("tile", "asked", "columns", "words"),
+    [
+        ((32, 16, 32), {}, 24, ("a slot of 16 / 1 columns", "a multiple of 32 columns a warp")),
+        (
+            (32, 32, 64),
+            {"dtype": "int8", "out": "int8"},
+            32,
+            ("D (int8", "cannot go through the copy engine", "slots=0"),
+        ),
+        ((32, 32, 32), {}, 20, ("whole units of 16 bytes", "rows of 20 elements of 2 bytes", "slots=0")),
+    ],
+)
+def test_results_that_cannot_be_collected(
+    tile: Any, asked: dict[str, Any], columns: int, words: tuple[str, ...]
+) -> None:
+    made = kernel(target="sm_90a", **asked, config=Config(tile, (1, 1), 2, "tma", slots=1))
+    given = {
+        "A": Shaped((8, 32), (32, 1)),
+        "B": Shaped((32, columns), (32, 1)),
+        "D": Shaped((8, columns), (32, 1)),
+    }
+    with pytest.raises(LayoutError) as error:
+        made.for_call(given, 1.0, False, 4)
+    says(error, *words)
