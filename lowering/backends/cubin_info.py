@@ -27,8 +27,8 @@ _NO_BYTES = 8  # SHT_NOBITS: a section that has a size and nothing in the file
 
 
 _INTERNAL = "$__internal"
-"""Beginning of the names of the assembler's own subroutines (64-bit division), which use the registers of the kernel that
-calls them."""
+"""Beginning of the names of the assembler's own subroutines (64-bit division), which use the registers of the kernel
+that calls them."""
 
 
 class CubinError(ValueError):

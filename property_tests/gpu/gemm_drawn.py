@@ -12,15 +12,20 @@ from typing import Any
 import numpy as np
 import torch
 
+from lowering import DispatchError
 from lowering.backends.assemble import AssemblerError
+from tilelayout import LayoutError
 
 from ..kernels.problems import Case, Placed, arrays, check, draw, reference
 from .gemm_guard import WORDS, torch_type
 from .gemm_problems import GUARD
 
+TOO_MUCH = ("local memory", "bytes of shared memory, a CTA has", "registers a thread")
+"""Words of an error for a way to cut that does not fit."""
+
 
 class RefusedError(Exception):
-    """A drawn way to cut that does not fit a thread's registers: the kernel says so, and nothing was computed."""
+    """A drawn way to cut that does not fit registers or memory: the kernel says so, and nothing was computed."""
 
 
 @dataclass
@@ -69,8 +74,8 @@ def run_drawn(case: Case, device: str = "cuda") -> float:
     A, B, D = (there[n].given for n in "ABD")
     try:
         case.kernel(A, B, D, alpha=case.alpha, beta=case.beta, **more)
-    except AssemblerError as error:
-        if "local memory" in str(error) and case.config is not None:
+    except (AssemblerError, LayoutError, DispatchError) as error:
+        if case.config is not None and any(words in str(error) for words in TOO_MUCH):
             raise RefusedError(str(error)) from error
         raise
     size = placed["D"].flat.itemsize

@@ -32,6 +32,8 @@ FACTORS = {
 """Compute capability -> types of factors from there on."""
 FLOATS = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 INTEGERS = ("int8", "uint8")
+_ROOM = 56 * 1024
+"""Bytes that the stages of a drawn configuration take at most: less than any target has."""
 
 
 def relu(x: float) -> float:
@@ -218,11 +220,11 @@ def _config(rng: random.Random, case: Case) -> Config | None:
     record = choose_record(problem, where)
     aligned = [max(case.alignment, dtype(t).bits // 8) for t in case.types]
     feeds: list[Feed] = ["registers"]
-    if where.sm >= 80 and min(aligned) >= 4:
-        feeds.append("cp_async")
-    bulk = where.sm >= 90 and min(aligned) >= 16 and case.extents[2] > 0 and case.alpha != 0
-    if bulk:
-        feeds += ["tma", "tma", "tma", "tma"]
+    if case.extents[2] > 0 and case.alpha != 0:  # the others fill a stage ahead
+        if where.sm >= 80 and min(aligned) >= 4:
+            feeds += ["cp_async", "cp_async"]
+        if where.sm >= 90 and min(aligned) >= 16:
+            feeds += ["tma", "tma", "tma", "tma"]
     feed = rng.choice(feeds)
     warps = rng.choice(((1, 1), (2, 1), (1, 2), (2, 2), (1, 4), (3, 1)))
     m = record.m * warps[0] * rng.choice((1, 1, 2) if record.m == 16 else (2, 2, 4))
@@ -230,19 +232,25 @@ def _config(rng: random.Random, case: Case) -> Config | None:
     n = warps[1] * rng.choice((least, 16, 32, 32, 64))
     if feed == "tma":  # rows of the engine's boxes are whole units of 16 bytes, and powers of two
         m, n = (max(16, x) for x in (m, n))
-    stages = rng.choice((2, 2, 3, 4))
+    k = 2 * record.k * rng.choice((1, 1, 2))
+    a, b = problem.A.bytes, problem.B.bytes
+    if k > 2 * record.k and 2 * k * (m * a + n * b) > _ROOM:
+        k //= 2
+    stages = min(rng.choice((2, 2, 3, 4)), _ROOM // (k * (m * a + n * b)))
+    if stages < 2:
+        return None
     slots = 0
     wide = n // warps[1] % 32 == 0
     if feed == "tma" and wide and problem.D.bytes in (2, 4) and case.alignment >= 16 and rng.random() < 0.8:
         slots = rng.choice((1, 2))
     config = Config(
-        (m, n, 2 * record.k * rng.choice((1, 1, 2))),
+        (m, n, k),
         warps,
         stages,
         feed,
         rng.choice([u for u in (1, 2, 3, 4) if stages % u == 0]),
         rng.choice((1, 2, 16)),
-        1,
+        rng.choice((1, 1, 1, 2, 3)) if case.accumulator in ("float32", "float64") else 1,
         rng.choice((1, 1, 2)),
         slots,
         rng.choice((1, 2, 2)),

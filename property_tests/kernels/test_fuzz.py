@@ -77,6 +77,7 @@ def test_what_is_drawn_reaches_everything() -> None:
     seen.update(f"aligned {c.alignment}" for c in cases)
     seen.update(f"stages {c.config.stages}" for c in cases if c.config)
     seen.update("slots" for c in cases if c.config and c.config.slots)
+    seen.update("splits" for c in cases if c.config and c.config.splits > 1)
     seen.update("unroll" for c in cases if c.config and c.config.unroll > 1)
     seen.update("batched" for c in cases if c.batches)
     seen.update("empty" for c in cases if 0 in c.extents)
@@ -96,7 +97,18 @@ def test_what_is_drawn_reaches_everything() -> None:
         "aligned 4",
         "aligned 2",
     }
-    wanted |= {"stages 2", "stages 3", "stages 4", "slots", "unroll", "batched", "empty", "alpha 0", "beta 0"}
+    wanted |= {
+        "stages 2",
+        "stages 3",
+        "stages 4",
+        "slots",
+        "splits",
+        "unroll",
+        "batched",
+        "empty",
+        "alpha 0",
+        "beta 0",
+    }
     assert not {x for x in wanted if seen[x] < 3}
 
 

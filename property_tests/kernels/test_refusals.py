@@ -251,7 +251,7 @@ ARRAYS: list[tuple[str, Callable[[GemmKernel], Any], tuple[str, ...]]] = [
     (
         "K = 0",
         lambda k: k.simulate(A[:, :0], B[:0]),
-        ("the copy engine has no tensor of K = 0", "leave config= out"),
+        ("fills a stage ahead", "at K = 0", "leave config= out"),
     ),
 ]
 

@@ -67,6 +67,23 @@ def cached_cubin(ptx: str, target: Target, allow_spills: bool = False) -> Cubin:
     return made
 
 
+def entry(kind: str, key: Any) -> tuple[dict[str, Any], bytes] | None:
+    """What was kept for a key, which JSON holds: what it says, and its bytes.  None where nothing was."""
+    where = directory()
+    if where is None:
+        return None
+    text = _key(kind, json.dumps(key, sort_keys=True))
+    return _read(where / kind / text[:2] / text, text)
+
+
+def keep(kind: str, key: Any, about: dict[str, Any], data: bytes) -> None:
+    """Keep bytes, and what JSON holds, for a key; without a cache nothing happens."""
+    where = directory()
+    if where is not None:
+        text = _key(kind, json.dumps(key, sort_keys=True))
+        _write(where / kind / text[:2] / text, text, about, data)
+
+
 class Results:
     """Values by key, on disk: what an autotuner measured.
 

@@ -107,10 +107,12 @@ class Frame:
 
     Attributes:
         arguments: the address of the parameters' addresses (``kernelParams`` of ``cuLaunchKernel``).
+        filled: for whoever fills it: what it was filled from, to know that it need not be filled again.
     """
 
     def __init__(self, block: ParameterBlock) -> None:
         self._block, self._pack, self._counts = block, block.packing.pack_into, block.counts
+        self.filled: Any = None
         self._numbers: tuple[Any, ...] | None = None
         self._given: tuple[Any, ...] | None = None
         self._zeros: tuple[tuple[int, Any], ...] = ()
@@ -137,7 +139,7 @@ class Frame:
                     break
             else:
                 return self.arguments
-        self._given = None
+        self._given = self.filled = None
         if numbers != self._numbers:
             self._block.check_numbers(numbers)
             self._numbers = tuple(numbers)  # a list could change meanwhile, and is checked at each call

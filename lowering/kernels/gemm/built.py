@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...program import Program
 from ...target import Target
+from . import kept
 from .build import build
 from .config import Config
+from .kept import Kept
 from .numbers import Extents, numbers
 from .problem import Problem
 from .reduce import REDUCTION, build_reduction, first_problem
@@ -60,6 +62,17 @@ class Built:
         return cached_cubin(self.ptx, self.target)
 
     @cached_property
+    def kept(self) -> Kept:
+        """What a launch needs: from the disk where it has been made before, without making the program."""
+        which = type(self).__name__
+        found = kept.find(which, self.problem, self.config, self.target)
+        if found is None:
+            shell = kept.shell_of(self.program)
+            found = kept.Kept(shell, self.shared_memory.dynamic, self.cubin.data)
+            kept.put(which, self.problem, self.config, self.target, found)
+        return found
+
+    @cached_property
     def second(self) -> Built | None:
         """The kernel that adds up parts of K; None where there is one part."""
         return Reduction(self.problem, self.config, self.target) if self.config.splits > 1 else None
@@ -83,7 +96,7 @@ class Built:
     @property
     def threads(self) -> int:
         """Of a CTA."""
-        return 32 * self.program.warps
+        return 32 * self.cut.all_warps
 
     def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
         """Every parameter of a launch by name."""
@@ -93,7 +106,7 @@ class Built:
 
     def ordered(self, values: dict[str, Any]) -> tuple[Any, ...]:
         """The parameters in the program's order."""
-        return tuple([values[p.name] for p in self.program.parameters])
+        return tuple([values[p.name] for p in self.kept.shell.parameters])
 
 
 class Reduction(Built):

@@ -9,7 +9,7 @@ from tilelayout.expr import Index, Var
 
 from ...compose import relocated
 from ...isa.mbarrier import CP_ASYNC_ARRIVE
-from ...program import Instr, Statement
+from ...program import Address, Instr, Statement
 from ...target import Target
 from .config import PRODUCERS, Config
 from .problem import Problem
@@ -29,7 +29,9 @@ def body(
     feeder = Var("warp", first, first + PRODUCERS - 1) - first
     shares = Shares(problem, config, stages, HERE, target)
     copies = relocated(tuple(shares.to(STAGE).both), values={"warp": feeder})
-    feeding: list[Statement] = feed(
-        problem, config, target, lambda _: [], copies, lambda bar: [Instr(CP_ASYNC_ARRIVE, (bar,))]
-    )
+
+    def arrive(bar: Address) -> list[Statement]:
+        return [Instr(CP_ASYNC_ARRIVE, (bar,))]
+
+    feeding = feed(problem, config, target, lambda _: [], copies, arrive, arrive)
     return two_roles(problem, config, stages, zero, store, target, feeding, 32 * PRODUCERS)

@@ -8,7 +8,7 @@ from ...api import Lowered, lower
 from ...compose import relocated
 from ...control import All, Compare, If
 from ...isa.bulk import PREFETCH_MAP
-from ...isa.mbarrier import MBARRIER_EXPECT
+from ...isa.mbarrier import MBARRIER_ARRIVE, MBARRIER_EXPECT
 from ...ops import copy
 from ...program import Address, Instr, Statement
 from ...target import Target
@@ -56,7 +56,10 @@ def body(
     def announce(bar: Address) -> list[Statement]:
         return [Instr(MBARRIER_EXPECT, (bar, total))]
 
-    feeding = feed(problem, config, target, announce, moved, lambda _: [])
+    def nothing(bar: Address) -> list[Statement]:
+        return [Instr(MBARRIER_ARRIVE, (bar,))]
+
+    feeding = feed(problem, config, target, announce, moved, lambda _: [], nothing)
     one_thread = All((Compare(WARP, "==", config.multipliers), Compare(LANE, "==", 0)))
     prefetched = [Instr(PREFETCH_MAP, (m,)) for m in tensor_maps(feeding)]
     return two_roles(

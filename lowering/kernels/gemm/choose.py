@@ -150,8 +150,8 @@ def choose(
     Without extents the largest tile; `without` those that were found not to do.
     """
     feed = feed_of(problem, target)
-    if extents is not None and extents.K == 0 and feed == "tma":
-        feed = "cp_async"  # the copy engine knows no tensor without elements
+    if extents is not None and extents.K == 0:
+        feed = "registers"  # the others fill a stage ahead, also where there is nothing to fill it with
     found = configs(problem, target, feed)
     if extents is not None and ends_within_unit(problem, extents):
         found = [replace(c, slots=0) for c in found]

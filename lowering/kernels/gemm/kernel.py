@@ -89,7 +89,7 @@ class GemmKernel:
         try:
             for each in (built, built.second):
                 if each is not None:
-                    each.cubin  # noqa: B018  made now
+                    each.kept  # noqa: B018  made now
         except AssemblerError as error:
             if self.config is not None or "local memory" not in str(error):
                 raise
@@ -107,6 +107,14 @@ class GemmKernel:
 
     def _check(self, problem: Problem, config: Config, found: Extents | None) -> None:
         """Refuse what a configuration cannot do for these arrays."""
+        if found is not None and found.empty:
+            return
+        if config.feed != "registers" and found is not None and found.K == 0:
+            raise LayoutError(
+                "gemm",
+                f"a kernel fed by {config.feed} fills a stage ahead, and there is nothing to fill it with at K = 0",
+                "leave config= out",
+            )
         if config.feed == "tma":
             for m in (problem.A, problem.B):
                 if m.layout is not None or m.alignment % BULK_ALIGNMENT:
@@ -115,8 +123,6 @@ class GemmKernel:
                         f"{m.name} is aligned to {m.alignment} bytes, the copy engine takes {BULK_ALIGNMENT}",
                         "pad its leading dimension, or leave config= out",
                     )
-            if found is not None and found.K == 0:
-                raise LayoutError("gemm", "the copy engine has no tensor of K = 0", "leave config= out")
         if config.slots and (problem.D.bytes not in (2, 4) or problem.D.alignment % BULK_ALIGNMENT):
             raise LayoutError(
                 "gemm",

@@ -43,18 +43,19 @@ class Plan:
         self, built: Built, extents: Extents, gpu: Device, names: Sequence[str], second: bool = False
     ) -> None:
         self.built = built
-        self.loaded = load(built.cubin.data, built.program.name, built.shared_memory.dynamic, gpu.ordinal)
-        self.block = ParameterBlock(built.program)
+        shell, dynamic, data = built.kept
+        self.loaded = load(data, shell.name, dynamic, gpu.ordinal)
+        self.block = ParameterBlock(shell)
         self.values = built.values(extents, 1.0, 0.0)
         self.grid = (grid_size(built.cut, self.values["tiles"], gpu.multiprocessors), 1, 1)
         self.threads = built.threads
-        tensors = [b.name for b in built.program.buffers if b.space == "global"]
+        tensors = [b.name for b in shell.buffers]
         names = [*names, "parts"] if second else names
         if built.second is not None:  # what it stores are parts
             names = [{"D": "own D", "parts": "D"}.get(n, n) for n in (*names, "parts")]
         self.order = tuple([names.index(t) for t in tensors])
         self.maps = tuple(
-            [(names.index(m.buffer.name), MapEncoder(m).bound(self.values)) for m in built.program.maps]
+            [(names.index(m.buffer.name), MapEncoder(m).bound(self.values)) for m in shell.maps]
         )
         self.then: tuple[Plan, int] | None = None
         if built.second is not None:
@@ -74,8 +75,8 @@ class Plan:
             self._numbers[alpha, beta] = numbers
         frame = self.block.frame()
         if not alpha or frame.filled != (pointers, alpha, beta):
-            maps = [encoded[pointers[i]] for i, encoded in self.maps]
-            frame.fill([pointers[i] for i in self.order], numbers, maps)
+            maps = tuple([encoded[pointers[i]] for i, encoded in self.maps])
+            frame.fill(tuple([pointers[i] for i in self.order]), numbers, maps)
             frame.filled = (pointers, alpha, beta)
         self.loaded.launch(self.grid, self.threads, frame.arguments, stream)
 

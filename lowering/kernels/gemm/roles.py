@@ -1,8 +1,8 @@
 """The kernel of two roles: feeders fill stage after stage, other warps multiply, barriers between them.
 
 Every stage has two barriers: *full* completes when it has been filled, *empty* when all warps have read it.  The
-multiplying warps look one stage ahead, also from the last stage of a tile to the first of the next, so the feeders fill
-one stage more at their end.
+multiplying warps look one stage ahead, also from the last stage of a tile to the first of the next, so the feeders give
+them one stage more at the end, with nothing in it.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def feed(
     announce: Callable[[Address], Sequence[Statement]],
     copies: Sequence[Statement],
     done: Callable[[Address], Sequence[Statement]],
+    nothing: Callable[[Address], Sequence[Statement]],
 ) -> list[Statement]:
     """What a feeder does: wait for an empty stage and fill it, tile after tile.
 
@@ -64,11 +65,13 @@ def feed(
         announce: what comes before the copies, given the stage's full barrier.
         copies: of A's and B's tile to stage `STAGE`.
         done: what comes behind them.
+        nothing: what fills a stage with nothing, for the warps that look one stage ahead.
     """
     full, empty = barriers(config.stages)
     bar = Address(full, (STAGE,))
+    emptied = Instr(mbarrier_wait(target), (Address(empty, (STAGE,)), PARITY))
     fill: list[Statement] = [
-        Instr(mbarrier_wait(target), (Address(empty, (STAGE,)), PARITY)),
+        emptied,
         *announce(bar),
         *copies,
         *done(bar),
@@ -88,12 +91,12 @@ def feed(
         *HERE.next(),
     ]
     return [
-        *[Set(v, 0) for v in (STAGE, HERE.row, HERE.column, *([HERE.batch] if problem.batched else []))],
+        Set(STAGE, 0),
         Set(PARITY, 1),
         *HERE.first(),
         While(HERE.more, tuple(one_tile), hoist=False),
-        Set(HERE.depth, 0),
-        *fill,
+        emptied,
+        *nothing(bar),
     ]
 
 
