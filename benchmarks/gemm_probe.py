@@ -12,7 +12,7 @@ import ctypes
 import re
 from typing import Any
 
-from lowering.backends.driver import Device, LoadedKernel, device
+from lowering.backends.driver import LoadedKernel, device, load
 from lowering.backends.driver.bindings import call
 
 NAME = "tilelayout_probe"
@@ -73,17 +73,13 @@ class LaunchProbe:
     """A probed kernel on the current GPU.
 
     Attributes:
-        kernel: to launch.
+        kernel: to launch, by this or by whoever loads the same code.
     """
 
     def __init__(self, cubin: bytes, entry: str, dynamic_shared: int) -> None:
-        gpu: Device = device()
-        library = call("cuLibraryLoadData", cubin, [], [], 0, [], [], 0)
-        handle = call("cuLibraryGetKernel", library, entry.encode())
-        function = call("cuKernelGetFunction", handle)
-        self.kernel = LoadedKernel(entry, gpu, dynamic_shared, handle, function)
+        self.kernel: LoadedKernel = load(cubin, entry, dynamic_shared, device().ordinal)
+        library = call("cuKernelGetLibrary", self.kernel._kernel)
         self._address, self._bytes = call("cuLibraryGetGlobal", library, NAME.encode())
-        self._keep = library
 
     def reset(self) -> None:
         call("cuCtxSynchronize")

@@ -345,8 +345,13 @@ class GemmKernel:
         found = extents(problem, given)
         if alpha == 0:
             found = replace(found, K=0)
-        aligned = alignments(problem, found, given)
+        nothing = found.empty  # no array is touched then, wherever it lies
+        aligned = {} if nothing else alignments(problem, found, given)
         built = self.built(
-            found, aligned, scaled=alpha not in (0, 1), has_c=has_c, multiprocessors=multiprocessors
+            None if nothing else found,
+            aligned,
+            scaled=alpha not in (0, 1),
+            has_c=has_c,
+            multiprocessors=multiprocessors,
         )
         return built, found
