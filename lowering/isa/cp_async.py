@@ -25,7 +25,7 @@ def _copy(size: int) -> Instruction:
             Operand("n", 1, "value", "read"),
         ),
         80,
-        (7, 4),
+        (7, 4) if size == 16 else (7, 0),  # the prefetch into the second cache is younger
         _SECTION,
         nothing,
         effect="memory",

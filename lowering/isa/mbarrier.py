@@ -68,7 +68,7 @@ MBARRIER_FENCE = Instruction(
 )
 
 MBARRIER_ARRIVE = _record(
-    "mbarrier.arrive", "mbarrier.arrive.shared::cta.b64 _, [{bar}];", (_BAR,), "arrive", _ARRIVE
+    "mbarrier.arrive", "mbarrier.arrive.shared::cta.b64 _, [{bar}];", (_BAR,), "arrive", _ARRIVE, 80
 )
 """One arrival for each active thread."""
 
@@ -78,6 +78,7 @@ MBARRIER_EXPECT = _record(
     (_BAR, Operand("bytes", 1, "value", "read")),
     "arrive",
     _EXPECT,
+    ptx=(8, 0),
 )
 
 MBARRIER_SPIN = _record(
