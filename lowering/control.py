@@ -157,6 +157,8 @@ class TensorMap:
         strides: of dimensions 1 and on, in elements; in bytes they are multiples of 16.
         box: extents in shared memory, of at most 256 each.
         swizzle: bytes of a swizzled row of the box, a key of `SWIZZLES`; that of dimension 0 is no more.
+        whole_units: whether ``sizes[0]`` is promised to be a multiple of 16 bytes, as boxes that are stored need where
+            nothing behind a row may change; a launch for which it is not is refused.
     """
 
     name: str
@@ -165,6 +167,7 @@ class TensorMap:
     strides: tuple[Index, ...]
     box: tuple[int, ...]
     swizzle: int = 0
+    whole_units: bool = False
 
     def __post_init__(self) -> None:
         what, rank = f"tensor map {self.name}", len(self.sizes)

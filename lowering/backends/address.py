@@ -91,7 +91,7 @@ def index_bits(address: Address) -> int:
     )
 
 
-def _literal(x: int, bits: int) -> str:
+def literal(x: int, bits: int) -> str:
     """`x` modulo ``2**bits``, as a signed number."""
     limit = _LIMIT[bits]
     return str((x + limit) % (2 * limit) - limit)
@@ -138,7 +138,7 @@ class IndexCode:
         Errors: LayoutError for a variable that a kernel does not have, or a value beyond 64 bits.
         """
         if isinstance(x, int):
-            return _literal(x, bits)
+            return literal(x, bits)
         own = width(x)
         register = self._compute(x, own)
         if own == bits:
@@ -195,17 +195,17 @@ class IndexCode:
             for atom in mono[1:]:
                 product = self.emit(f"mul.lo.s{bits}", bits, product, self.value(atom, bits))
             if total and k != 1:
-                total = self.emit(f"mad.lo.s{bits}", bits, product, _literal(k, bits), total)
+                total = self.emit(f"mad.lo.s{bits}", bits, product, literal(k, bits), total)
                 continue
             if k != 1:
                 power = k > 0 and not k & k - 1
                 operation, factor = (
-                    ("shl.b", str(k.bit_length() - 1)) if power else ("mul.lo.s", _literal(k, bits))
+                    ("shl.b", str(k.bit_length() - 1)) if power else ("mul.lo.s", literal(k, bits))
                 )
                 product = self.emit(f"{operation}{bits}", bits, product, factor)
             total = self.emit(f"add.s{bits}", bits, total, product) if total else product
         constant = x.terms.get((), 0)
-        return self.emit(f"add.s{bits}", bits, total, _literal(constant, bits)) if constant else total
+        return self.emit(f"add.s{bits}", bits, total, literal(constant, bits)) if constant else total
 
     def _division(self, x: Division, bits: int) -> str:
         quotient = isinstance(x, FloorDiv)

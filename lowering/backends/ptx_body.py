@@ -36,6 +36,45 @@ def ptx_version(program: Program, target: Target) -> tuple[int, int]:
     return max([target.ptx, *[i.ptx for i in program.instructions]])
 
 
+def module_text(
+    program: Program,
+    target: Target,
+    before: list[str],
+    entry: str,
+    parameters: list[str],
+    threads: int,
+    body: list[str],
+) -> str:
+    """A module with one entry: what stands before it, its parameters with their commas, and its lines."""
+    major, minor = ptx_version(program, target)
+    return "\n".join(
+        [
+            f".version {major}.{minor}",
+            f".target {target}",
+            ".address_size 64",
+            *before,
+            "",
+            f".visible .entry {entry}(",
+            *[f"    {line}" for line in parameters],
+            ")",
+            f".reqntid {threads}",
+            *([f".minnctapersm {program.resident}"] if program.resident else []),
+            "{",
+            *[f"    {line}".rstrip() for line in body],
+            "}",
+            "",
+        ]
+    )
+
+
+def dynamic_array(shared: SharedMemory, name: str) -> list[str]:
+    """The array that the launch gives, if there is one; it begins where the most aligned buffer may."""
+    if not shared.dynamic:
+        return []
+    alignment = max(b.alignment for b in shared.offsets)
+    return ["", f".extern .shared .align {alignment} .b8 {name}[];  // {shared.dynamic} bytes"]
+
+
 @dataclass(frozen=True)
 class Base:
     """A buffer: its parameter or its array in shared memory, the register of its address, the base name of addresses
@@ -85,39 +124,15 @@ class Module:
                 self.lines.append(f"// {comment_line(statement.text)}".rstrip())
             else:
                 self.lines.append(self.statement(statement))
-        major, minor = ptx_version(self.program, self.target)
         passed = [(b, base) for b, base in self.bases.items() if b.space == "global"]
         parameters = [
-            f"    .param .u64 {base.symbol}{',' * (i + 1 < len(passed))}  // {b.dtype}{list(b.shape)}, "
+            f".param .u64 {base.symbol}{',' * (i + 1 < len(passed))}  // {b.dtype}{list(b.shape)}, "
             f"row-major{packing(b)}"
             for i, (b, base) in enumerate(passed)
         ]
         body = [*self.declarations(), "", *self.prologue(), "", *self.lines, "ret;"]
-        return "\n".join(
-            [
-                f".version {major}.{minor}",
-                f".target {self.target}",
-                ".address_size 64",
-                *self.dynamic_array(),
-                "",
-                f".visible .entry {self.entry}(",
-                *parameters,
-                ")",
-                f".reqntid {self.threads}",
-                "{",
-                *[f"    {line}".rstrip() for line in body],
-                "}",
-                "",
-            ]
-        )
-
-    def dynamic_array(self) -> list[str]:
-        """The array that the launch gives, if there is one; it begins where the most aligned buffer may."""
-        if not self.shared.dynamic:
-            return []
-        alignment = max(b.alignment for b in self.shared.offsets)
-        note = f"// {self.shared.dynamic} bytes"
-        return ["", f".extern .shared .align {alignment} .b8 {self.dynamic}[];  {note}"]
+        dynamic = dynamic_array(self.shared, self.dynamic)
+        return module_text(self.program, self.target, dynamic, self.entry, parameters, self.threads, body)
 
     def declarations(self) -> list[str]:
         """The registers, in groups: the program's, addresses, coordinates, temporaries; arrays in shared memory."""

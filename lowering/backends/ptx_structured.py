@@ -6,9 +6,9 @@ Its parameters are the buffers' addresses in order, the program's numbers, and i
 from __future__ import annotations
 
 from tilelayout import LayoutError
-from tilelayout.expr import Expr, Index, Var
+from tilelayout.expr import Index, Var
 
-from ..control import GRID, RELATIONS, Condition, Parameter, Set, TensorMap, assigned, comparisons
+from ..control import GRID, RELATIONS, Compare, Condition, Parameter, Set, TensorMap, assigned, comparisons
 from ..isa.operand_map import LANES
 from ..program import (
     Address,
@@ -26,10 +26,11 @@ from ..program import (
 from ..target import Target
 from .address import byte_offset, packing, split_constant, width
 from .names import Names, comment_line
-from .ptx_body import NUMBERED, SPECIAL, ptx_version
+from .ptx_body import NUMBERED, SPECIAL, dynamic_array, module_text
 from .scopes import ScopedCode, flat
 from .shared_memory import SharedMemory
 
+LANE = Var("lane", 0, LANES - 1)
 _IMMEDIATE = 1 << 30
 """Immediate offsets are signed numbers of 32 bits."""
 _BASE = {"global": ("_global_{}", (1 << 62) - 1), "shared": ("_shared_{}", (1 << 24) - 1)}
@@ -84,41 +85,16 @@ class StructuredModule:
 
     def text(self) -> str:
         self.body(unrolled(self.program.body))
-        major, minor = ptx_version(self.program, self.target)
         entry = self.parameters()
-        resident = self.program.resident
-        lines = [*self.declarations(), "", *self.prologue(), "", *flat(self.code.scopes[0].lines), "ret;"]
-        return "\n".join(
-            [
-                f".version {major}.{minor}",
-                f".target {self.target}",
-                ".address_size 64",
-                *self.dynamic_array(),
-                "",
-                f".visible .entry {self.entry}(",
-                *[f"    {line}{',' * (i + 1 < len(entry))}" for i, line in enumerate(entry)],
-                ")",
-                f".reqntid {self.threads}",
-                *([f".minnctapersm {resident}"] if resident else []),
-                "{",
-                *[f"    {line}".rstrip() for line in lines],
-                "}",
-                "",
-            ]
-        )
+        parameters = [f"{line}{',' * (i + 1 < len(entry))}" for i, line in enumerate(entry)]
+        body = [*self.declarations(), "", *self.prologue(), "", *flat(self.code.scopes[0].lines), "ret;"]
+        dynamic = dynamic_array(self.shared, self.dynamic)
+        return module_text(self.program, self.target, dynamic, self.entry, parameters, self.threads, body)
 
     def parameters(self) -> list[str]:
         found = [f".param .u64 {self.symbols[b]}" for b in self.program.buffers if b.space == "global"]
         found += [f".param .{p.kind} {self.symbols[p]}" for p in self.program.parameters]
         return found + [f".param .align 64 .b8 {self.symbols[m]}[128]" for m in self.program.maps]
-
-    def dynamic_array(self) -> list[str]:
-        """The array that the launch gives, if there is one; it begins where the most aligned buffer may."""
-        if not self.shared.dynamic:
-            return []
-        alignment = max(b.alignment for b in self.shared.offsets)
-        note = f"// {self.shared.dynamic} bytes"
-        return ["", f".extern .shared .align {alignment} .b8 {self.dynamic}[];  {note}"]
 
     def declarations(self) -> list[str]:
         """Arrays in shared memory, then the registers: the program's, variables, temporaries."""
@@ -237,7 +213,7 @@ class StructuredModule:
         """The register of a condition: one comparison, and each other one joined to it."""
         found = ""
         for c in comparisons(condition):
-            bits = max(width(x) if isinstance(x, Expr) else 32 for x in (c.left, c.right))
+            bits = max(width(x) for x in (c.left, c.right))
             left, right = (self.code.value(x, bits) for x in (c.left, c.right))
             if isinstance(c.left, int):
                 left = self.code.emit(f"mov.b{bits}", bits, left)
@@ -251,12 +227,7 @@ class StructuredModule:
             )
             self.code.line(relation + joined)
             found = fresh
-        if not found:
-            fresh = f"{self.predicates}{self.predicate_count}"
-            self.predicate_count += 1
-            self.code.line(f"setp.eq.s32 {fresh}, {self.thread}, {self.thread};")
-            return fresh
-        return found
+        return found or self.predicate(Compare(LANE, ">=", 0))  # of nothing: always
 
     def instruction(self, instr: Instr) -> str:
         """One instruction, after the integer instructions that its addresses and values need."""

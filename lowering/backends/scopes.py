@@ -12,7 +12,7 @@ from typing import Any
 from tilelayout import LayoutError
 from tilelayout.expr import Expr, Polynomial, Var, bounds, variables
 
-from .address import IndexCode, width
+from .address import IndexCode, literal, width
 
 Lines = list[Any]
 """Lines of text, and lists of them for what is nested."""
@@ -140,7 +140,7 @@ class ScopedCode(IndexCode):
         for mono, k in ranked:
             total = self._term(mono, k, total, bits)
         constant = x.terms.get((), 0)
-        return self.emit(f"add.s{bits}", bits, total, str(constant)) if constant else total
+        return self.emit(f"add.s{bits}", bits, total, literal(constant, bits)) if constant else total
 
     def _term(self, mono: tuple[Expr, ...], k: int, total: str, bits: int) -> str:
         product = self.value(mono[0], bits)
@@ -149,7 +149,7 @@ class ScopedCode(IndexCode):
         if k != 1:
             power = k > 0 and not k & k - 1
             operation, factor = (
-                (f"shl.b{bits}", str(k.bit_length() - 1)) if power else (f"mul.lo.s{bits}", str(k))
+                (f"shl.b{bits}", str(k.bit_length() - 1)) if power else (f"mul.lo.s{bits}", literal(k, bits))
             )
             product = self.emit(operation, bits, product, factor)
         return self.emit(f"add.s{bits}", bits, total, product) if total else product

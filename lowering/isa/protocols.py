@@ -36,10 +36,14 @@ MBARRIER_FENCE = "mbarrier_fence"
 
 BULK_LOAD = "bulk_load"
 """``dst``, ``map``, ``c0`` ..., ``bar``: a box of a tensor is written to shared memory, zeros beyond the tensor; the
-barrier's phase counts the bytes when they have landed."""
+barrier's phase counts the bytes when they have landed.  ``c0`` is a multiple of 16 bytes, here and in `BULK_STORE`:
+others, negative ones too, are an illegal instruction."""
 BULK_STORE = "bulk_store"
 """``map``, ``c0`` ..., ``src``: a box in shared memory is written to a tensor, but for what is beyond it.  The copy
-engine sees what threads wrote only behind a `PROXY_FENCE`."""
+engine sees what threads wrote only behind a `PROXY_FENCE`.
+
+It writes whole units of 16 bytes: where rows of the tensor (dimension 0) are no multiple of them, memory behind each
+is overwritten up to the next multiple with what the box has there.  Not in the manual; measured on an H200."""
 BULK_COMMIT = "bulk_commit"
 """What the thread has begun to store since its last commit is one more group."""
 BULK_WAIT_READ = "bulk_wait_read"

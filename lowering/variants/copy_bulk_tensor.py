@@ -13,6 +13,7 @@ from itertools import product as combinations
 from typing import Any
 
 from tilelayout import LayoutError, Swizzle, SwizzledLayout
+from tilelayout.expr import Index
 
 from ..control import SWIZZLES, TensorMap
 from ..dispatch import register_dispatch
@@ -31,6 +32,9 @@ MOST_BOXES = 32
 """In one copy: more are slower than what threads do."""
 MOST = 256
 """Extent of a box in any dimension."""
+UNIT = 16
+"""Bytes that the engine counts in along contiguous memory: a box begins at a multiple, and is stored in whole ones (see
+`protocols.BULK_STORE`)."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,10 @@ def copy_bulk_tensor(call: CopyCall, context: Context) -> Program:
     """Boxes by the copy engine, begun by the one thread that executes the body, and done later.
 
     A load tells ``config={"barrier": address}``, an mbarrier of shared memory, when its `bulk_bytes` have landed; the
-    caller expects them there.  A store ends uncommitted.  Lower priority than what is done when it ends: take it by
-    name.
+    caller expects them there.  A store ends uncommitted.  It writes whole units of 16 bytes, also where a row of the
+    tensor ends within one; so it is declined unless the rows are whole units for sure, or by a promise,
+    ``config={"whole_units": True}``, which every launch checks.  Along contiguous memory a box begins at a multiple of
+    16 bytes.  Lower priority than what is done when it ends: take it by name.
     """
     two = sides(call, context)
     loads = BULK_LOAD_CTA if context.target.ptx >= BULK_LOAD_CTA[1].ptx else BULK_LOAD
@@ -68,13 +74,15 @@ def copy_bulk_tensor(call: CopyCall, context: Context) -> Program:
     if problem:
         fail(f"{instructions[rank].name}: {problem}")
     _check_window(two)
+    promised = context.config.get("whole_units", False) is True
+    _check_units(two, promised)
     barrier = context.config.get("barrier")
     if two.load and not isinstance(barrier, Address):
         fail(
             'config={"barrier": address} does not name the mbarrier that a load by the copy engine arrives on'
         )
     boxes = _boxes(two)
-    tensor_map, dims = _map(two, boxes)
+    tensor_map, dims = _map(two, boxes, promised and not two.load)
     body: list[Any] = [Comment(_note(two, boxes))]
     for coordinate, position in boxes.begins:
         begin = dict(zip(two.dims, coordinate, strict=True))
@@ -124,15 +132,37 @@ def _check_window(two: Sides) -> None:
             )
         if iters[0][1] == 0:
             fail(f"dimension {d} of {window.name} has stride 0")
-    if window.contiguous is None:
-        fail(f"no dimension of {window.name} is known to have stride 1")
     if window.base != 0:
         fail(
             f"{window.name} begins {window.base} elements behind its pointer, and a tensor map at it: make batches a "
             f"dimension of the window"
         )
-    if window.alignment % 16:
-        fail(f"{window.name} is aligned to {window.alignment} bytes, the copy engine needs 16")
+    if window.alignment % UNIT:
+        fail(f"{window.name} is aligned to {window.alignment} bytes, the copy engine needs {UNIT}")
+
+
+def _check_units(two: Sides, promised: bool) -> None:
+    """That the box begins with a unit, and that what is stored ends with one."""
+    window, d = two.window, two.window.contiguous
+    if d is None:
+        fail(f"no dimension of {window.name} is known to have stride 1")
+    if not _whole(window.origin[d], two.bits):
+        fail(
+            f"{window} begins at {window.origin[d]} in dimension {d}, along which memory is contiguous, for all that "
+            f"is known no multiple of {UNIT} bytes, where boxes of the copy engine begin: let it begin at a multiple "
+            f"of {8 * UNIT // two.bits} elements, or copy by threads"
+        )
+    if not two.load and not promised and not _whole(window.sizes[d], two.bits):
+        fail(
+            f"{window.name} has {window.sizes[d]} {window.dtype} in dimension {d}, along which memory is contiguous, "
+            f"for all that is known no whole units of {UNIT} bytes, and the copy engine stores these: it would "
+            f'overwrite what is behind them; promise them by config={{"whole_units": True}}, or copy by threads'
+        )
+
+
+def _whole(x: Index, bits: int) -> bool:
+    """Whether so many elements are whole units of 16 bytes, for all values of the variables."""
+    return x * bits % (8 * UNIT) == 0
 
 
 # --- boxes --------------------------------------------------------------------------------------
@@ -252,7 +282,7 @@ def _check_alignment(two: Sides, begins: tuple[tuple[tuple[int, ...], int], ...]
             )
 
 
-def _map(two: Sides, boxes: Boxes) -> tuple[TensorMap, tuple[int, ...]]:
+def _map(two: Sides, boxes: Boxes, whole_units: bool) -> tuple[TensorMap, tuple[int, ...]]:
     """What the engine is told of the tensor, and the window's dimensions in its order."""
     window = two.window
     dims = [two.dims[d] for d in boxes.order]
@@ -266,6 +296,7 @@ def _map(two: Sides, boxes: Boxes) -> tuple[TensorMap, tuple[int, ...]]:
             tuple([window.dims[d][0][1] for d in dims[1:]]),
             tuple([extents.get(d, 1) for d in dims]),
             boxes.swizzle,
+            whole_units,
         ),
         tuple(dims),
     )

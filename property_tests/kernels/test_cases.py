@@ -186,6 +186,15 @@ def test_c52_nothing_of_one_tile_stays_for_the_next(feed: Any) -> None:
     holds(replace(PLAIN, extents=(96, 128, 96), config=Config((32, 32, 32), (2, 1), 2, feed)))
 
 
+@pytest.mark.parametrize(("rows", "slots"), [(1, 2), (3, 2), (2, 3), (2, 2)])
+def test_c52_a_slot_is_free_before_the_next_tile_takes_it(rows: int, slots: int) -> None:
+    """Of rows of blocks that slots do not divide, where the same slot is last in one tile and first in the next."""
+    config = Config((16 * rows, 32, 32), (1, 1), 2, "tma", slots=slots)
+    case = replace(PLAIN, out="float16", extents=(96, 64, 32), config=config)
+    for schedule in EXAMPLES[:2]:
+        holds(case, schedule=schedule)
+
+
 # --- C54: C is D ----------------------------------------------------------------------------------
 
 

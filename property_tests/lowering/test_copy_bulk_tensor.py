@@ -21,6 +21,7 @@ from .window_cases import (
     check_load,
     check_store,
     instructions,
+    replace,
     row_major,
     tensors,
 )
@@ -31,6 +32,7 @@ WAY: dict[str, Any] = {
     "dispatch": "copy.bulk_tensor",
     "config": {"barrier": BARRIER},
 }
+PROMISED: dict[str, Any] = {**WAY, "config": {"whole_units": True}}
 
 
 def panels(rows: int, columns: int, width: int, bits: int, swizzled: bool = True) -> Any:
@@ -57,11 +59,17 @@ def tile(box: tuple[int, ...], lay: Any, name: str = "float16", **options: Any) 
 def both(box: tuple[int, int], lay: Any, tensor: Tensor) -> Lowered:
     """The load of a box and its store, checked; the load."""
     loaded = attempt(copy(tile(box, lay, tensor.dtype), tensor.window), **WAY)
-    stored = attempt(copy(tensor.window, tile(box, lay, tensor.dtype)), **WAY)
+    stored = attempt(
+        copy(tensor.window, tile(box, lay, tensor.dtype)), **(PROMISED if tensor.symbolic else WAY)
+    )
     assert isinstance(loaded, Lowered), loaded
-    assert isinstance(stored, Lowered), stored
     check_load(loaded, tensor)
-    check_store(stored, tensor)
+    inner = tensor.sizes[0] if tensor.column else tensor.sizes[1]
+    if inner * tensor.bits % 128:
+        assert "for all that is known no whole units of 16 bytes" in str(stored)
+    else:
+        assert isinstance(stored, Lowered), stored
+        check_store(stored, tensor)
     assert bulk_bytes(loaded.program) == box[0] * box[1] * tensor.bits // 8
     return loaded
 
@@ -77,19 +85,27 @@ def test_every_rim_and_every_swizzle(data: Any) -> None:
     lay = panels(rows, across, width, bits, data.draw(st.booleans()))
     box = (across, rows) if column else (rows, across)
     tensor = data.draw(tensors(box, name, column=column, base=0, symbolic=False))
-    tensor = Tensor(
-        tensor.sizes, -(-tensor.leading * bits // 128) * 128 // bits, box, tensor.origin, name, column
-    )
+    inner, unit = 0 if column else 1, 128 // bits
+    sizes, origin = list(tensor.sizes), list(tensor.origin)
+    origin[inner] = origin[inner] // unit * unit
+    if data.draw(st.booleans()):
+        sizes[inner] = -(-sizes[inner] // unit) * unit
+    leading = -(-tensor.leading // unit) * unit
+    tensor = Tensor((sizes[0], sizes[1]), leading, box, (origin[0], origin[1]), name, column)
+    known = (
+        sizes[inner] % unit == 0 and origin[inner] % box[inner] == 0
+    )  # by the promise, and by the expression
+    tensor = replace(tensor, symbolic=known and data.draw(st.booleans()))
     both(box, turned(lay, (rows, across)) if column else lay, tensor)
 
 
 @pytest.mark.parametrize("column", [False, True])
 def test_one_box_or_panels(column: bool) -> None:
     """128 x 64 halves: K-contiguous one box of 64 x 128; M-contiguous two panels of 64 rows of 128 bytes."""
-    tensor = Tensor((300, 200), 304, (128, 64), (128, 64), column=column)
+    tensor = Tensor((296, 200), 304, (128, 64), (128, 64), column=column)
     if column:
         lay = turned(panels(64, 128, 128, 16), (64, 128))
-        load = both((128, 64), lay, Tensor((300, 200), 304, (128, 64), (256, 128), column=True))
+        load = both((128, 64), lay, Tensor((296, 200), 304, (128, 64), (256, 128), column=True))
         assert [m.box for m in load.program.maps] == [(64, 64)]
         assert len(instructions(load)) == 2
     else:
@@ -100,10 +116,11 @@ def test_one_box_or_panels(column: bool) -> None:
 
 @pytest.mark.parametrize("number", range(3))
 def test_stages_by_number(number: int) -> None:
-    tensor = Tensor((40, 100), 104, (16, 64), (32, 64))
+    tensor = Tensor((40, 104), 104, (16, 64), (32, 64))
     stages = tile((3, 16, 64), TileLayout(S[3, 16, 64]).swizzle(3, 3, 3))
     part = stages[Var("s", 0, 2)]
-    load, store = (attempt(c, **WAY) for c in (copy(part, tensor.window), copy(tensor.window, part)))
+    load = attempt(copy(part, tensor.window), **WAY)
+    store = attempt(copy(tensor.window, part), **PROMISED)
     assert isinstance(load, Lowered)
     assert isinstance(store, Lowered)
     check_load(load, tensor, number)
@@ -146,6 +163,63 @@ def test_reasons(tensor: Tensor, lay: Any, options: Any, said: str) -> None:
     found = attempt(copy(tile((16, 64), lay, **options), tensor.window), **WAY)
     assert isinstance(found, str), found
     assert said in found
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_stores_are_of_whole_units(column: bool) -> None:
+    """Rows that are known to end with 16 bytes, or are promised to, by a map that holds a launch to it."""
+    box = (64, 16) if column else (16, 64)
+    lay = turned(row_major((16, 64)), (16, 64)) if column else row_major((16, 64))
+    n, m = Var("n", 1, 1 << 20), Var("m", 1, 1 << 20)
+
+    def store(inner: Any, way: dict[str, Any]) -> Lowered | str:
+        dims = (((m, 8 * n),), ((inner, 1),))
+        sizes, order = (m, inner), (1, 0) if column else (0, 1)
+        there = Window(
+            "X", "float16", tuple(dims[d] for d in order), tuple(sizes[d] for d in order), (0, 0), box, 16
+        )
+        return attempt(copy(there, tile(box, lay)), **way)
+
+    for inner, whole in (
+        (8 * n, True),
+        (n // 8 * 8 + 8, True),
+        (104, True),
+        (n, False),
+        (4 * n, False),
+        (100, False),
+    ):
+        for way, promised in ((WAY, False), (PROMISED, True)):
+            found = store(inner, way)
+            if whole or promised:
+                assert isinstance(found, Lowered), found
+                assert [x.whole_units for x in found.program.maps] == [promised]
+            else:
+                assert (
+                    f"X has {inner} float16 in dimension {1 - column}, along which memory is contiguous"
+                    in str(found)
+                )
+                assert 'promise them by config={"whole_units": True}, or copy by threads' in str(found)
+    said = store(n, {**WAY, "config": {"whole_units": 0}})
+    assert "it would overwrite what is behind them" in str(said)
+
+
+@pytest.mark.parametrize("load", [False, True])
+def test_boxes_begin_with_a_unit(load: bool) -> None:
+    plain, t = tile((16, 64), row_major((16, 64))), Var("t", 0, 99)
+    for origin, good in (
+        (8 * t, True),
+        (64 * t + 8, True),
+        (16, True),
+        (t, False),
+        (8 * t + 4, False),
+        (4, False),
+    ):
+        there = Window("X", "float16", (((999, 800),), ((800, 1),)), (999, 800), (t, origin), (16, 64), 16)
+        found = attempt(copy(plain, there) if load else copy(there, plain), **WAY)
+        assert isinstance(found, Lowered) == good, found
+        if not good:
+            assert f"begins at {origin} in dimension 1" in str(found)
+            assert "let it begin at a multiple of 8 elements, or copy by threads" in str(found)
 
 
 def test_more_reasons() -> None:

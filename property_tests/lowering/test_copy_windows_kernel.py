@@ -25,7 +25,7 @@ from lowering.isa.mbarrier import MBARRIER_EXPECT, MBARRIER_FENCE, MBARRIER_INIT
 from lowering.program import Address, Instr, Program
 from lowering.target import TARGETS, target
 from lowering.variants.copy_bulk_tensor import bulk_bytes
-from tilelayout import S, TileLayout
+from tilelayout import LayoutError, S, TileLayout
 from tilelayout.expr import Var
 
 from .window_cases import BARRIER, Tensor
@@ -82,7 +82,14 @@ def kernel(feed: str, tensor: Tensor, name: str = "sm_90", out: str = "registers
     loaded, body = FEEDS[feed](copy(TILE, window), name)
     back = copy(replace(window, name="Y"), TILE)
     if out == "bulk":
-        stored = lower(back, target=name, scope="cta", launch=THREADS, dispatch="copy.bulk_tensor").program
+        stored = lower(
+            back,
+            target=name,
+            scope="cta",
+            launch=THREADS,
+            dispatch="copy.bulk_tensor",
+            config={"whole_units": True},
+        ).program
         store = (*stored.body, Instr(BULK_COMMIT, ()), Instr(BULK_WAIT, (0,)))
         body += [Instr(FENCE_PROXY_ASYNC, ()), SYNC, If(FIRST, store)]
     else:
@@ -142,6 +149,8 @@ CASES = [
 @pytest.mark.parametrize("tensor", CASES, ids=lambda t: f"{t.sizes}-{t.origin}")
 def test_a_box_through_shared_memory(feed: str, tensor: Tensor, out: str) -> None:
     """Guarded around and between rows, read and written; every schedule has the same result."""
+    if out == "bulk":  # rows of whole units of 16 bytes
+        tensor = replace(tensor, sizes=(tensor.sizes[0], -(-tensor.sizes[1] // 8) * 8))
     program = kernel(feed, replace(tensor, alignment=16), out=out)
     source, before = tensor.memory(1), tensor.memory(2)
     good, place = tensor.inside()
@@ -158,6 +167,18 @@ def test_a_box_through_shared_memory(feed: str, tensor: Tensor, out: str) -> Non
         wanted = before.data.copy()
         wanted[place[good]] = source.data[place[good]]
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("feed", FEEDS)
+def test_a_broken_promise_of_whole_units_is_an_error(feed: str) -> None:
+    """The copy engine would store behind the rows."""
+    tensor = replace(CASES[2], alignment=16)
+    memory = {"X": tensor.memory(1).data.view(np.float16), "Y": tensor.memory(2).data.view(np.float16)}
+    parameters = {k: v for k, v in tensor.variables.items() if k != "base"} | {"s": 1}
+    with pytest.raises(
+        LayoutError, match="Y_map promises rows of whole units of 16 bytes, they have 100 elements"
+    ):
+        run_grid(kernel(feed, tensor, out="bulk"), (1, 1, 1), memory, parameters)
 
 
 def test_without_its_wait_the_machine_objects() -> None:

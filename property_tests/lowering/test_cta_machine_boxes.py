@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lowering import MachineError
 from lowering.backends.cta_machine import EXAMPLES, run_grid
 from lowering.control import SWIZZLES, Compare, Parameter, TensorMap
 from lowering.program import Buffer
@@ -35,6 +36,7 @@ from .cta_cases import (
     on,
     on_buffer,
     read,
+    refuse,
     start,
     store,
     wait,
@@ -56,7 +58,7 @@ def place_in_shared(at: tuple[int, ...], box: tuple[int, ...], swizzle: int, siz
 
 @st.composite
 def boxes(draw: Any) -> tuple[TensorMap, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """A map of words, sizes, strides and a coordinate that may overhang on every side."""
+    """A map of words, sizes, strides and a coordinate that may overhang on every side, by whole units of 16 bytes."""
     rank, swizzle = draw(st.integers(1, 3)), draw(st.sampled_from(sorted(SWIZZLES)))
     inner = draw(st.sampled_from([4, 8, 16, 32])) if not swizzle else swizzle // 4
     box = (inner, *[draw(st.integers(1, 6)) for _ in range(rank - 1)])
@@ -67,6 +69,7 @@ def boxes(draw: Any) -> tuple[TensorMap, tuple[int, ...], tuple[int, ...], tuple
         strides.append((reach + 3) // 4 * 4 + 4 * draw(st.integers(0, 2)))
         reach = strides[-1] * n
     at = tuple(draw(st.integers(-n - 1, size + 1)) for n, size in zip(box, sizes, strict=True))
+    at = (at[0] // 4 * 4, *at[1:])
     return TensorMap("map", SOURCE, sizes, tuple(strides), box, swizzle), sizes, tuple(strides), at
 
 
@@ -105,7 +108,7 @@ def test_a_load_brings_the_box(case: Any, schedule: int) -> None:
 
 @given(boxes(), st.sampled_from(EXAMPLES))
 def test_a_store_writes_the_box(case: Any, schedule: int) -> None:
-    """Elements of the tensor get what lies at their place; all others stay, and may not be touched."""
+    """Elements of the tensor, and of the unit in which a row ends, get what lies at their place; all others stay."""
     tensor, sizes, strides, at = case
     tensor = TensorMap("map", RESULT, tensor.sizes, tensor.strides, tensor.box, tensor.swizzle)
     words = tensor.bytes // 4
@@ -121,17 +124,101 @@ def test_a_store_writes_the_box(case: Any, schedule: int) -> None:
         by_lane(9, bulk_store(tensor, at, 0), BULK_GROUP, wait_stores()),
     ]
     body = [on_buffer(s, big) for s in body]
-    length = 1 + sum((n - 1) * s for n, s in zip(sizes, (1, *strides), strict=True))
+    stored = (-(-sizes[0] // 4) * 4, *sizes[1:])
+    length = 1 + sum((n - 1) * s for n, s in zip(stored, (1, *strides), strict=True))
     wanted = np.zeros(length, np.uint32)
     for inside in product(*[range(n) for n in tensor.box]):
         coordinate = [a + i for a, i in zip(at, inside, strict=True)]
-        if all(0 <= x < n for x, n in zip(coordinate, sizes, strict=True)):
+        if all(0 <= x < n for x, n in zip(coordinate, stored, strict=True)):
             element = sum(x * s for x, s in zip(coordinate, (1, *strides), strict=True))
             wanted[element] = 1 + place_in_shared(inside, tensor.box, tensor.swizzle, 4) // 4
     program = kernel(*body, buffers=(SOURCE, RESULT, big), maps=(tensor,))
     memory = {"source": np.arange(1, words + 1, dtype=np.uint32), "result": np.zeros(length, np.uint32)}
     found = run_grid(program, (1, 1, 1), memory, schedule=schedule, guarded={"result": wanted == 0})
     np.testing.assert_array_equal(found["result"], wanted)
+
+
+def sent(at: tuple[int, ...], *sizes: int, buffer: Buffer = RESULT, **more: Any) -> Any:
+    """A box of 32 x 2 words, 1 to 64, or as many bytes, stored to rows that lie 32 apart."""
+    per = 32 // buffer.container
+    tensor = TensorMap("out", buffer, sizes, (32 * per,), (32 * per, 2), **more)
+    body = [
+        *[x for i in range(2) for x in (load(32 * i + LANE), write(32 * i + LANE))],
+        FENCE,
+        WARP_SYNC,
+        by_lane(0, bulk_store(tensor, at, 0), BULK_GROUP, wait_stores()),
+    ]
+    return kernel(*body, buffers=(SOURCE, buffer, *BUFFERS[2:]), maps=(tensor,))
+
+
+SENT = np.arange(1, 65, dtype=np.uint32)
+
+
+@pytest.mark.parametrize("schedule", EXAMPLES)
+@pytest.mark.parametrize("columns", range(1, 33))
+def test_a_store_writes_whole_units(columns: int, schedule: int) -> None:
+    """What is behind a row gets what the box has, up to the next 16 bytes; guarded, or not there, it is an error."""
+    program, whole = sent((0, 0), columns, 2), -(-columns // 4) * 4
+
+    def run(size: int, guarded: Any = None) -> Any:
+        memory = {"source": SENT, "result": np.zeros(size, np.uint32)}
+        return run_grid(program, (1, 1, 1), memory, schedule=schedule, guarded=guarded)["result"]
+
+    wanted = np.zeros((2, 32), np.uint32)
+    wanted[:, :whole] = SENT.reshape(2, 32)[:, :whole]
+    np.testing.assert_array_equal(run(64).reshape(2, 32), wanted)
+    np.testing.assert_array_equal(run(32 + whole), wanted.ravel()[: 32 + whole])
+    behind = np.arange(64) % 32 >= columns
+    if columns == whole:
+        np.testing.assert_array_equal(run(64, {"result": behind}).reshape(2, 32), wanted)
+        return
+    said = r", behind a row of out: the copy engine stores whole units of 16 bytes, a box at \(0, 0\)"
+    with pytest.raises(MachineError, match=f"writes a guarded element of result, number {columns}{said}"):
+        run(64, {"result": behind})
+    with pytest.raises(
+        MachineError, match=f"touches elements {32 + columns} to {32 + columns} of result, which has.*{said}"
+    ):
+        run(32 + columns)
+    first = np.zeros(64, bool)
+    first[columns - 1] = True
+    with pytest.raises(MachineError, match=f"guarded element of result, number {columns - 1}, a box"):
+        run(64, {"result": first})
+
+
+def test_units_are_of_bytes() -> None:
+    """Of 16 bytes, or 8 halves: rows of one element more are stored as two units; other rows are left alone."""
+    for name, bits in (("uint8", 8), ("uint16", 16)):
+        result = Buffer("result", "D", name, (0,), bits, "global", 16)
+        kind, per, unit = np.dtype(name), 32 // bits, 128 // bits
+        program = sent((0, 1), unit + 1, 2, buffer=result)  # the box's second row is outside
+        found = run_grid(program, (1, 1, 1), {"source": SENT, "result": np.full(64 * per, 99, kind)})[
+            "result"
+        ]
+        wanted = np.full((2, 32 * per), 99, kind)
+        wanted[1, : 2 * unit] = SENT.view(kind)[: 2 * unit]
+        np.testing.assert_array_equal(found.reshape(2, -1), wanted)
+
+
+def test_a_promise_of_whole_units_is_kept_at_the_launch() -> None:
+    memory = {"source": SENT, "result": np.zeros(64, np.uint32)}
+    run_grid(sent((0, 0), 28, 2, whole_units=True), (1, 1, 1), memory)
+    with pytest.raises(
+        LayoutError, match="out promises rows of whole units of 16 bytes, they have 27 elements of 32"
+    ):
+        run_grid(sent((0, 0), 27, 2, whole_units=True), (1, 1, 1), memory)
+
+
+@pytest.mark.parametrize("first", [-33, -5, -2, -1, 1, 2, 3, 6, 35])
+def test_a_box_begins_with_a_unit(first: int) -> None:
+    """Other coordinates are an illegal instruction, before the tensor too; those of the other dimensions are free."""
+    memory = {"source": SENT, "result": np.zeros(64, np.uint32)}
+    run_grid(sent((first * 4, 1), 32, 2), (1, 1, 1), memory)
+    said = rf"coordinate {first} of dimension 0, elements of 32 bits, is no multiple of 16 bytes: an illegal"
+    with pytest.raises(MachineError, match=said):
+        run_grid(sent((first, 0), 32, 2), (1, 1, 1), memory)
+    tensor = TensorMap("map", SOURCE, (1024,), (), (32,))
+    body = [*start((full(), 1)), by_thread(expect(full(), 128), bulk_load(0, tensor, (first,), full()))]
+    refuse(said, *body, maps=(tensor,))
 
 
 def test_the_swizzle_follows_the_address_not_the_box() -> None:

@@ -7,6 +7,7 @@ import struct
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -246,6 +247,19 @@ def test_rules_of_the_copy_engine_are_named(
     with pytest.raises(LayoutError, match=f"tensor map map0: .*{words}"):
         encode(MAPS[0], pointer, {**VALUES, **change})
     assert not driver.of("cuTensorMapEncodeTiled")
+
+
+def test_a_promise_of_whole_units_is_kept_at_the_launch(driver: Driver) -> None:
+    """Storing rows of 200 bytes would overwrite 8 behind each; loading them does not."""
+    promised = replace(MAPS[0], whole_units=True)
+    with pytest.raises(
+        LayoutError, match="map0: rows of 200 bytes of A, which are promised to be whole units of 16"
+    ):
+        encode(promised, 4096, VALUES)
+    assert not driver.of("cuTensorMapEncodeTiled")
+    encode(promised, 4096, {**VALUES, "columns": 96})
+    encode(MAPS[0], 4096, {**VALUES, "columns": 100})
+    assert [arguments[3] for arguments in driver.of("cuTensorMapEncodeTiled")] == [[96, 7], [100, 7]]
 
 
 def test_the_stride_of_one_row_is_of_no_account(driver: Driver) -> None:

@@ -188,6 +188,9 @@ class Machine:
             mask = tensor_map.swizzle // 16 - 1
             local = local ^ ((local >> 7 & mask) << 4)
         local = local // unit
+        assert begin[0] * unit % 16 == 0, "a box begins within 16 bytes"
+        if not load:  # in whole units of 16 bytes
+            sizes[0] = -(-sizes[0] * unit // 16) * 16 // unit
         x = [g + b for g, b in zip(grid, begin, strict=True)]
         inside = np.all([(0 <= v) & (v < n) for v, n in zip(x, sizes, strict=True)], axis=0)
         place = sum(v * n for v, n in zip(x, strides, strict=True))

@@ -39,7 +39,7 @@ class Transfer:
         units: 16-byte units of the whole shared memory, in the order of the box.
         touched: the granules.
         memory: bytes of the elements in global memory, one row each.
-        index, inside: element of each place of the box, and whether there is one.
+        index, inside: element of each place of the box, and whether it is read or written.
         event: the instruction.
         column: the thread's, in the clocks.
     """
@@ -147,8 +147,11 @@ class BulkBegin:
         try:
             units, touched = self._touch(warp.number, lane, at, cta.clocks)
             memory = cta.memory[self._map.buffer.name]
-            index, inside = cta.launch.boxes[self._map.name].places(coordinates)
-            memory.check(index[inside], 1, not self._loads, cta.number)
+            index, inside = cta.launch.boxes[self._map.name].places(coordinates, not self._loads)
+            try:
+                memory.check(index[inside], 1, not self._loads, cta.number)
+            except Wrong as wrong:
+                raise self._explained(cta, wrong, coordinates, inside) from None
             shadow = cta.shared.shadows[self._address.buffer.name]
             shadow.check_engine(warp.number, touched, lane, self._loads)
         except Wrong as wrong:
@@ -165,6 +168,14 @@ class BulkBegin:
             barrier = self._barrier.of(warp, one, by_engine=True)[0][0]
             shadow.begin(touched.granules, event)
             cta.engine.begin(Load(*parts, barrier))
+
+    def _explained(self, cta: CTA, wrong: Wrong, coordinates: list[int], touched: Any) -> Wrong:
+        """The error; why the engine touches that element where the tensor has it not."""
+        _, inside = cta.launch.boxes[self._map.name].places(coordinates)
+        if inside[np.flatnonzero(touched)[wrong.which]]:
+            return wrong
+        behind = f"behind a row of {self._map.name}: the copy engine stores whole units of {UNIT} bytes"
+        return Wrong(f"{wrong.problem}, {behind}", wrong.which)
 
     def _begin_store(self, warp: Warp, store: Store, one: Lanes) -> None:
         store.shadow.begin_copy(store.touched.granules, store.event)

@@ -130,6 +130,12 @@ class MapEncoder:
         for k, n in enumerate(sizes):
             if not 1 <= n <= 1 << 32:
                 raise self._refused(f"{n} elements in dimension {k}: each has 1 to 2**32", None)
+        if self.tensor.whole_units and sizes[0] * self.width % 16:
+            raise self._refused(
+                f"rows of {sizes[0] * self.width} bytes of {name}, which are promised to be whole units of 16: storing "
+                f"would overwrite what is behind them",
+                "store without the copy engine",
+            )
         for k, stride in enumerate(strides, 1):
             if stride % 16:
                 raise self._refused(

@@ -111,6 +111,7 @@ def put(which: str, problem: Problem, config: Config, target: Target, kept: Kept
                 "strides": [_terms(x) for x in m.strides],
                 "box": list(m.box),
                 "swizzle": m.swizzle,
+                "whole_units": m.whole_units,
             }
             for m in shell.maps
         ],
@@ -120,7 +121,9 @@ def put(which: str, problem: Problem, config: Config, target: Target, kept: Kept
 
 def _map(x: dict[str, Any], tensors: dict[str, Buffer]) -> TensorMap:
     sizes, strides = (tuple([_index(y) for y in x[name]]) for name in ("sizes", "strides"))
-    return TensorMap(x["name"], tensors[x["buffer"]], sizes, strides, tuple(x["box"]), x["swizzle"])
+    return TensorMap(
+        x["name"], tensors[x["buffer"]], sizes, strides, tuple(x["box"]), x["swizzle"], x["whole_units"]
+    )
 
 
 def _terms(x: Index) -> Any:

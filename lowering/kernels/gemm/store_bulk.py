@@ -106,6 +106,10 @@ class Rows:
         """Into a slot when it has been read; from there by the copy engine."""
         slots, held = self.config.slots, self.held
         shift = row % slots * self.elements
+        rows = self.stages.rows
+        # Blocks since the slot was last used: for a tile's first ones that was in the tile before.
+        before = row - slots if row >= slots else row + (rows - 1 - row) // slots * slots - rows
+        younger = row - before - 1
         per_row = self.stages.sums.slots // self.stages.rows
         sums = list(range(row * per_row, (row + 1) * per_row))
         into = [Slot(held, i) for i in range(held.count)]
@@ -116,7 +120,7 @@ class Rows:
         ahead = list(range(following, following + per_row)) if row + 1 < self.stages.rows else []
         return [
             *finish.fetch(ahead),
-            If(Compare(LANE, "==", 0), (Instr(BULK_WAIT_READ, (slots - 1,)),)),
+            If(Compare(LANE, "==", 0), (Instr(BULK_WAIT_READ, (younger,)),)),
             Instr(BAR_WARP, ()),
             *finish.packed(sums, into),
             *collected,
@@ -126,7 +130,7 @@ class Rows:
         ]
 
     def sent(self, row: int) -> Lowered:
-        """A block from a slot of one warp to D."""
+        """A block from a slot of one warp to D; `choose` and a launch see to whole units of 16 bytes in its rows."""
         rows, columns = self.config.warps
         begin, across, _ = HERE.origin(self.config)
         y: Index = begin + WARP // columns * (self.config.tile[0] // rows) + row * self.stages.record.m
@@ -134,7 +138,11 @@ class Rows:
         batch = HERE.stored_batch(self.config, self.problem.batched)
         there = window(self.problem.D, (y, x), self.slot.shape, batch, self.config.splits)
         return lower(
-            copy(there, self.slot.full), target=self.target, scope="warp", dispatch="copy.bulk_tensor"
+            copy(there, self.slot.full),
+            target=self.target,
+            scope="warp",
+            dispatch="copy.bulk_tensor",
+            config={"whole_units": True},
         )
 
     def _sent(self, row: int, shift: int) -> list[Statement]:
