@@ -40,7 +40,7 @@ REFUSALS: dict[str, tuple[Callable[[], object], str]] = {
     "an object array": (lambda: evaluate(x, {"x": np.array([1, 0.5], object)}), "not ints"),
     "an expression as value": (lambda: evaluate(x, {"x": y}), "use substitute"),
     "a substitute out of bounds": (lambda: substitute(lane, {"lane": x}), r"lane is x \(0 to inf\), outside"),
-    "a dialect": (lambda: render(x, "cuda"), "unknown dialect 'cuda'"),  # type: ignore[arg-type]
+    "a dialect": (lambda: render(x, "fortran"), "unknown dialect 'fortran'"),  # type: ignore[arg-type]
     "no C quotient": (lambda: render(t // 4, "c"), "floor division of a possibly negative .* t is from -inf to inf"),
     "no C remainder": (lambda: render(j % 3, "c"), "remainder of a possibly negative .* j is from -3 to 4"),
     "no C shift": (lambda: render(j >> n, "c"), "shift of a possibly negative"),

@@ -111,16 +111,10 @@ def test_nor_under_other_schedules(feed: str, schedule: int) -> None:
 @pytest.mark.parametrize("feed", CUTS)
 def test_no_product_and_no_access_to_shared_memory_can_be_left_out(feed: str) -> None:
     """Loads, copies, products, stores: none is idle.  Which of those to global memory are done the rims decide."""
-    unseen = []
-    for at, s in places(problem(feed)[2].body):
-        if (
-            isinstance(s, Instr)
-            and ("mma.sync" in text(s) or touches("shared")(s))
-            and not touches("global")(s)
-        ):
-            if not missing(feed, at, 0):
-                unseen.append(text(s))
-    assert not unseen
+    found = [(at, s) for at, s in places(problem(feed)[2].body) if isinstance(s, Instr)]
+    there = touches("shared")
+    found = [(at, s) for at, s in found if ("mma.sync" in text(s) or there(s)) and not touches("global")(s)]
+    assert not [text(s) for at, s in found if not missing(feed, at, 0)]
 
 
 # --- other mistakes -----------------------------------------------------------------------------

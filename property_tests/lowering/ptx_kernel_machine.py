@@ -19,6 +19,8 @@ from .ptx_cta_machine import COMPARE, SHARED, UNWRITTEN, CtaMachine
 from .ptx_machine import FAR, mma_operands
 
 WORDS = {"f32": (np.float32, np.uint32), "f64": (np.float64, np.uint64)}
+MOST = 20_000
+"""Steps of a CTA."""
 PLACES = ("%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z")
 
 
@@ -85,7 +87,10 @@ class KernelMachine(CtaMachine):
         """Until every thread has returned."""
         pc = np.zeros(self.threads, np.int64)
         end = len(self.code)
+        steps = 0
         while (pc < end).any():
+            steps += 1
+            assert steps < MOST, "a loop that does not end"
             ready = ~self.blocked & (pc < end)
             assert ready.any(), "a deadlock"
             at = int(pc[ready].min())

@@ -16,7 +16,7 @@ from lowering.control import CTA, CTAS, All, Compare, Condition, If, Parameter, 
 from lowering.isa import LOADS, STORES
 from lowering.program import Address, Buffer, Instr, Program, Registers, Slot, Statement
 from lowering.registers import LANE
-from tilelayout.expr import Expr, Index, Var, bounds
+from tilelayout.expr import Expr, Index, Var, bounds, variables
 
 WARPS, GRID = 2, (2, 1, 1)
 WARP = Var("warp", 0, 31)
@@ -60,6 +60,9 @@ class Drawing:
         variables: by name; in a branch, with the bounds that its condition has shown.
         uniform: names that all lanes of a warp agree in.
         turns: loops so far, which each count in their own variable.
+        observed: places of the result so far, of each thread.
+        counters: of the loops around.
+        pool: expressions so far: the same ones come again, so that there is something to be known.
     """
 
     draw: Any
@@ -69,6 +72,7 @@ class Drawing:
     turns: int = 0
     observed: int = 0
     counters: list[Var] = field(default_factory=list)
+    pool: list[Index] = field(default_factory=list)
 
     def one_of(self, *options: Any) -> Any:
         return self.draw(st.sampled_from(options))
@@ -79,12 +83,22 @@ class Drawing:
         return self.one_of(*common, 3) if alike else self.one_of(LANE, *common, -1, 5, 1 << 33)
 
     def expression(self, depth: int = 2, alike: bool = False) -> Index:
+        if not alike and (known := self.known()) and self.one_of(True, False):
+            return self.one_of(*known)
         x = self.leaf(alike)
         if depth == 0 or self.one_of(True, False, False):
-            return x if depth else x
+            return x
         y = self.expression(depth - 1, alike)
         found = self.operation(self.one_of(*"+-*/%^&|<>"), y, x)
-        return found if fits(found) else y
+        if not fits(found):
+            return y
+        self.pool.append(found)
+        return found
+
+    def known(self) -> list[Index]:
+        """Earlier expressions of variables that are there, with bounds that hold here."""
+        there = {LANE, WARP, CTA, CTAS, *self.parameters, *self.counters, *self.variables.values()}
+        return [x for x in self.pool[-8:] if isinstance(x, Expr) and variables(x) <= there]
 
     def operation(self, symbol: str, x: Index, y: Index) -> Index:
         """With operands that are made small where the result would be too large."""
@@ -117,9 +131,9 @@ class Drawing:
 
     def block(self, depth: int, targets: list[str], alike: bool) -> tuple[Statement, ...]:
         """Statements that assign those variables; `alike`: all lanes of the warp come here."""
-        kinds = ["set", "set", "observe"] + ["if", "while", "shown"] * (depth > 0)
+        kinds = ["set", "observe"] + ["if", "while", "shown", "while"] * (depth > 0)
         out: list[Statement] = []
-        for _ in range(self.one_of(1, 2, 3)):
+        for _ in range(self.one_of(2, 1, 3)):
             kind = self.one_of(*kinds)
             if kind == "set":
                 out += self.set(targets, alike)
@@ -243,8 +257,8 @@ def programs(draw: Any, depth: int = 3) -> Case:
         body.append(Set(v, within(value, v)))
     body += drawing.block(depth, names, True)
     drawing.variables = dict(variables)
-    for v in variables.values():
-        body += drawing.observe(v)
+    for x in (*variables.values(), *drawing.known()[-2:]):
+        body += drawing.observe(x)
     program = Program(
         "kernel", WARPS, (), (), tuple(body), (TABLE, RESULT), (HELD,), parameters=tuple(numbers)
     )

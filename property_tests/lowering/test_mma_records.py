@@ -164,7 +164,7 @@ def test_element_types() -> None:
     assert dtype("tfloat32").numpy == dtype("float32").numpy
     assert dtype("float32") is not dtype("tfloat32")
     assert [k.name for k in DTYPES.values() if k.is_integer] == [
-        "int32", "uint32", "int16", "uint16", "int8", "uint8", "int4", "uint4", "uint1",
+        "uint64", "int32", "uint32", "int16", "uint16", "int8", "uint8", "int4", "uint4", "uint1",
     ]  # fmt: skip
     with pytest.raises(LayoutError, match="unknown element type 'tf32'"):
         dtype("tf32")

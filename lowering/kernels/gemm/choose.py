@@ -116,6 +116,9 @@ def configs(problem: Problem, target: Target, feed: Feed | None = None) -> list[
         if feed == "registers":
             stages = 2
         out.append(Config((m, n, depth), warps, stages, feed, 1, 16, 1, 1, slots, fragments))
+    if feed == "registers" and out and depth % (4 * choose_record(problem, target).k) == 0:
+        m, n, _ = out[-1].tile  # for bytes that are loaded one by one
+        out.append(replace(out[-1], tile=(m, n, depth // 2)))
     return out
 
 

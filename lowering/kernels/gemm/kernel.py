@@ -16,6 +16,7 @@ from .config import Config
 from .numbers import Extents
 from .operands import flipped
 from .problem import Problem
+from .reduce import first_problem
 from .shapes import Shaped, alignments, extents
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class GemmKernel:
                         f"{m.name} is aligned to {m.alignment} bytes, the copy engine takes {BULK_ALIGNMENT}",
                         "pad its leading dimension, or leave config= out",
                     )
+        if config.splits > 1:
+            problem = first_problem(problem)  # what it stores are the parts
         if config.slots and (problem.D.bytes not in (2, 4) or problem.D.alignment % BULK_ALIGNMENT):
             raise LayoutError(
                 "gemm",
