@@ -123,6 +123,8 @@ class StructuredModule:
         out = [f"mov.u32 {self.thread}, %tid.x;", f"and.b32 {lane}, {self.thread}, {LANES - 1};"]
         # The same in all lanes of a warp, which the assembler cannot see from the thread's number.
         out += [f"shr.u32 {warp}, {self.thread}, 5;", f"shfl.sync.idx.b32 {warp}, {warp}, 0, 31, 0xffffffff;"]
+        if self.threads > LANES * self.program.warps:
+            out.append(f"rem.u32 {warp}, {warp}, {self.program.warps};")
         out += [
             f"mov.u32 {self.registers[name][0]}, {special};"
             for name, (special, _) in GRID.items()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilelayout import LayoutError
-from tilelayout.expr import Expr, Polynomial, Var, bounds, variables
+from tilelayout.expr import Expr, Index, Polynomial, Var, bounds, variables
 
 from .address import IndexCode, literal, width
 
@@ -117,6 +117,11 @@ class ScopedCode(IndexCode):
     def _sources(self, register: str) -> frozenset[str]:
         name = self._names.get(register)
         return frozenset([name]) if name is not None else self._from.get(register, frozenset())
+
+    def value(self, x: Index, bits: int) -> str:
+        if isinstance(x, Var) and x.name in self.wide and bits == 64:
+            return self._compute(x, 64)  # as it is, however narrow its bounds
+        return super().value(x, bits)
 
     def _compute(self, x: Expr, bits: int) -> str:
         if isinstance(x, Var):

@@ -21,7 +21,7 @@ from lowering.kernels.gemm.stages import choose_record
 from lowering.narrow import from_float
 from lowering.target import Target, target
 
-TARGETS = ("sm_90a", "sm_90a", "sm_80", "sm_89", "sm_75")
+TARGETS = ("sm_90a", "sm_90a", "sm_80", "sm_89", "sm_75", "sm_120")
 """That are drawn from, as often as they stand here."""
 
 FACTORS = {

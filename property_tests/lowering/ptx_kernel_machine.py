@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from lowering.isa.record import Instruction
+from lowering.isa.ldmatrix import LDMATRIX
+from lowering.isa.record import Instruction, Place
 from lowering.program import Program
 
-from .ptx_cta_machine import COMPARE, SHARED, UNWRITTEN, CtaMachine
+from .ptx_cta_machine import COMING, COMPARE, SHARED, UNWRITTEN, CtaMachine
 from .ptx_machine import FAR, mma_operands
 
 WORDS = {"f32": (np.float32, np.uint32), "f64": (np.float64, np.uint64)}
@@ -51,10 +52,11 @@ class KernelMachine(CtaMachine):
         self.blocked = np.zeros(self.threads, bool)
         self.at_barrier: dict[int, Any] = {}
         self.bars: dict[int, list[int]] = {}  # address -> arrivals a phase, still missing, phases complete
-        self.asleep: dict[int, Any] = {}  # address -> threads that wait for the phase
+        self.asleep: dict[int, list[int]] = {}  # address -> threads that wait for the phase
         self.records: dict[str, Instruction] = {}
         for i in program.instructions:
-            if i.effect == "none" and not i.template.startswith("{{"):
+            function = i.effect == "none" and all(o.is_registers for o in i.operands)
+            if function and not i.template.startswith(("{{", "mov.")):
                 assert i.mnemonic not in self.records, f"two records of {i.mnemonic}"
                 self.records[i.mnemonic] = i
 
@@ -131,7 +133,7 @@ class KernelMachine(CtaMachine):
             found = np.full(self.threads, self.constants[symbol], np.uint64)
             self.write(operands[0], found, int(kind[1:]))
         elif opcode == "shfl.sync.idx.b32":
-            assert self.active.reshape(-1, 32).all(1)[self.active.reshape(-1, 32).any(1)].all()
+            assert self.whole_warps()
             assert operands[3:] == ["31", "0xffffffff"]
             source = np.arange(self.threads) // 32 * 32 + int(operands[2])
             self.write(operands[0], self.value(operands[1], 32)[source], 32)
@@ -142,7 +144,7 @@ class KernelMachine(CtaMachine):
         elif opcode.startswith("bar.sync"):
             self.barrier(int(operands[0]), int(operands[1]) if operands[1:] else self.threads)
         elif opcode.startswith("bar.warp"):
-            assert self.active.reshape(-1, 32).all(1)[self.active.reshape(-1, 32).any(1)].all()
+            assert self.whole_warps()
         elif opcode.startswith("mbarrier.") or ".mbarrier." in opcode:
             self.phases(opcode, operands)
         else:
@@ -157,16 +159,19 @@ class KernelMachine(CtaMachine):
             right = np.where(right == 0, 1, right)  # what PTX leaves open; no thread may use it
             rest = np.fmod(left, right)  # towards zero
             self.write(operands[0], rest if operation == "rem" else (left - rest) // right, bits)
+        elif f"{operation}.{kind}" == "cvt.f32.f16":
+            found = self.value(operands[1], 16).astype(np.uint16).view(np.float16).astype(np.float32)
+            self.write(operands[0], found.view(np.uint32).astype(np.uint64), 32)
         else:
             super().compute(operation, kind, operands)
 
     def by_record(self, record: Instruction, operands: list[str]) -> None:
         """What the record says that it computes; the operands in the order of the text."""
+        assert not record.collective or self.whole_warps(), f"{record.name} by a part of a warp"
         order = re.findall(r"(?<!{){(\w+)}", record.template)
         named = dict(zip(order, operands, strict=True))
         values: dict[str, Any] = {}
         for o in record.operands:
-            assert o.is_registers
             registers = mma_operands(named[o.name])[0] if named[o.name].startswith("{") else [named[o.name]]
             if o.reads:
                 values[o.name] = self.words_of(registers, o.kind == "f64")
@@ -176,7 +181,9 @@ class KernelMachine(CtaMachine):
             registers = mma_operands(named[name])[0] if named[name].startswith("{") else [named[name]]
             words = np.ascontiguousarray(found, np.uint32).view(np.uint64 if wide else np.uint32)
             for i, register in enumerate(registers):
-                self.write(register, words.reshape(self.threads, -1)[:, i].astype(np.uint64), 64 if wide else 32)
+                self.write(
+                    register, words.reshape(self.threads, -1)[:, i].astype(np.uint64), 64 if wide else 32
+                )
 
     def words_of(self, registers: list[str], wide: bool) -> Any:
         """``[warps, lanes, words]``; of 64-bit registers two each, the low one first."""
@@ -219,6 +226,35 @@ class KernelMachine(CtaMachine):
                 words = np.ascontiguousarray(self.value(name, bits)).view(np.uint8).reshape(-1, 8)
                 memory[where] = words[threads, :each]
 
+    def note(self, begin: int, size: int, thread: int, reads: bool) -> None:
+        """What is read is there; who races with whom is found by the machine for programs."""
+        there = self.writer[begin : begin + size]
+        assert not (there == COMING).any(), f"byte {begin}: an asynchronous copy is under way"
+        assert not reads or not (there == UNWRITTEN).any(), f"byte {begin} of shared memory holds nothing"
+        if not reads:
+            there[:] = thread
+
+    def _overwrite(self, begin: int, size: int, thread: int) -> None:
+        """Whatever it held."""
+
+    def matrices(self, opcode: str, operands: list[str]) -> None:
+        """``ldmatrix`` by the warps that have come to it."""
+        (move,) = [m for m in LDMATRIX if m.instruction.mnemonic == opcode]
+        assert self.whole_warps(), f"{opcode} by a part of a warp"
+        at = np.where(self.active, self.addresses(operands[1]), SHARED)
+        for t in np.flatnonzero(self.active):
+            if t % 32 < move.count * move.lines:
+                assert at[t] % 16 == 0
+                self.bytes_of(int(at[t]), 16, True)
+                self.note(int(at[t]), 16, int(t), True)
+        found = move.instruction.meaning({"p": Place(self.shared, at.reshape(-1, 32))})["D"]
+        for i, name in enumerate(mma_operands(operands[0])[0]):
+            self.write(name, found[..., i].reshape(-1).astype(np.uint64), 32)
+
+    def whole_warps(self) -> bool:
+        warps = self.active.reshape(-1, 32)
+        return bool((warps.all(1) == warps.any(1)).all())
+
     # --- barriers -----------------------------------------------------------------------------------
 
     def barrier(self, number: int, count: int) -> None:
@@ -227,14 +263,8 @@ class KernelMachine(CtaMachine):
         self.blocked |= there
         if there.sum() == count:
             self.blocked &= ~there
-            self.settle()
             there = np.zeros(self.threads, bool)
         self.at_barrier[number] = there
-
-    def settle(self) -> None:
-        """What has been read and written is known: the machine for programs is the one that finds races."""
-        self.writer[self.writer >= 0] = -1
-        self.reader[:] = -1
 
     def phases(self, opcode: str, operands: list[str]) -> None:
         """An mbarrier's initialization, arrivals and tests."""
@@ -268,7 +298,6 @@ class KernelMachine(CtaMachine):
         assert state[1] >= 0
         if not state[1]:
             self.bars[bar] = [state[0], state[0], state[2] + 1]
-            self.settle()
             for t in self.asleep.pop(bar, []):
                 self.blocked[t] = False
 
@@ -332,6 +361,3 @@ def run_kernel(
     for z, y, x in np.ndindex(grid[::-1]):
         KernelMachine(ptx, program, memory, values or {}, (x, y, z, *grid)).run()
     return memory
-
-
-__all__ = ["UNWRITTEN", "KernelMachine", "run_kernel"]

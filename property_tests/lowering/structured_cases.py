@@ -47,9 +47,16 @@ def fits(x: Index) -> bool:
 
 def within(x: Index, v: Var) -> Index:
     """The value, brought into the bounds of a variable."""
+    (lo, hi), (first, last) = finite(x), finite(v)
+    return x if first <= lo and hi <= last else x % (last - first + 1) + first
+
+
+def finite(x: Index) -> tuple[int, int]:
+    """Its bounds, which all here have."""
     lo, hi = bounds(x)
-    assert v.lo is not None and v.hi is not None and lo is not None and hi is not None
-    return x if v.lo <= lo and hi <= v.hi else x % (v.hi - v.lo + 1) + v.lo
+    assert lo is not None
+    assert hi is not None
+    return lo, hi
 
 
 @dataclass
@@ -57,7 +64,8 @@ class Drawing:
     """A program that is being drawn.
 
     Attributes:
-        variables: by name; in a branch, with the bounds that its condition has shown.
+        declared: the variables with their own bounds, by name.
+        variables: those that hold a value; in a branch, with the bounds that its condition has shown.
         uniform: names that all lanes of a warp agree in.
         turns: loops so far, which each count in their own variable.
         observed: places of the result so far, of each thread.
@@ -66,6 +74,7 @@ class Drawing:
     """
 
     draw: Any
+    declared: dict[str, Var]
     variables: dict[str, Var]
     uniform: list[str]
     parameters: list[Var]
@@ -139,13 +148,24 @@ class Drawing:
                 out += self.set(targets, alike)
             elif kind == "observe":
                 out += self.observe(self.expression())
-            elif kind == "if":
-                out.append(self.branch(depth, targets, alike))
-            elif kind == "shown":
-                out.append(self.shown(depth, targets))
             else:
-                out += self.loop(depth, targets, alike)
+                seen = self.seen(targets)
+                out += self.observe(seen, 1)
+                if kind == "if":
+                    out.append(self.branch(depth, targets, alike))
+                elif kind == "shown":
+                    out.append(self.shown(depth, targets))
+                else:
+                    out += self.loop(depth, targets, alike)
+                out += self.observe(seen, 1)
         return tuple(out)
+
+    def seen(self, targets: list[str]) -> Index:
+        """An expression that is observed before, in and behind what may assign its variable."""
+        v = self.one_of(*[self.declared[n] for n in targets] or [LANE])
+        found = v // 3 + LANE
+        self.pool.append(found)
+        return found
 
     def set(self, targets: list[str], alike: bool) -> list[Statement]:
         names = [n for n in targets if alike or n not in self.uniform]
@@ -153,7 +173,7 @@ class Drawing:
             return []
         name = self.one_of(*names)
         value = self.expression(alike=name in self.uniform)
-        self.variables[name] = ORIGINAL(self, name)
+        self.variables[name] = self.declared[name]
         return [Set(self.variables[name], within(value, self.variables[name]))]
 
     def branch(self, depth: int, targets: list[str], alike: bool) -> If:
@@ -164,7 +184,7 @@ class Drawing:
         after = dict(self.variables)
         self.variables = dict(shown)
         orelse = self.block(depth - 1, targets, together) if self.one_of(True, False) else ()
-        self.variables = {n: v if v == after[n] else ORIGINAL(self, n) for n, v in self.variables.items()}
+        self.variables = {n: v if v == after[n] else self.declared[n] for n, v in self.variables.items()}
         return If(condition, body, orelse)
 
     def shown(self, depth: int, targets: list[str]) -> If:
@@ -174,49 +194,44 @@ class Drawing:
         v = self.variables[name]
         self.variables[name] = Var(name, 0, hi)
         body = self.block(depth - 1, targets, False)
-        self.variables = {n: w if self.variables[n] in (w, Var(n, 0, hi)) else ORIGINAL(self, n) for n, w in before.items()}
+        self.variables = {
+            n: w if self.variables[n] in (w, Var(n, 0, hi)) else self.declared[n] for n, w in before.items()
+        }
         return If(All((Compare(v, ">=", 0), Compare(v, "<=", hi))), body)
 
     def loop(self, depth: int, targets: list[str], alike: bool) -> list[Statement]:
         kept = self.one_of(*self.variables)
         mine = [n for n in targets if n != kept]
         for n in mine:
-            self.variables[n] = ORIGINAL(self, n)
+            self.variables[n] = self.declared[n]
         self.turns += 1
         turn, limit = Var(f"turn{self.turns}", 0, 5), self.expression(1, True) % 4
         forward, before = self.one_of(True, False), dict(self.variables)
         self.counters.append(turn)
         more = self.condition(True) if self.one_of(True, False, False) else All(())
-        body = self.block(depth - 1, mine, alike)
+        first = self.observe(self.seen(mine), 1)
+        body = (*first, *self.block(depth - 1, mine, alike))
         self.counters.pop()
-        changed = any(v != before[n] for n, v in self.variables.items())
-        assert not changed or set(n for n, v in self.variables.items() if v != before[n]) <= set(mine)
+        assert all(v == before[n] for n, v in self.variables.items() if n not in mine)
         parts = (more,) if isinstance(more, Compare) else more.comparisons
         test = Compare(turn, "<", limit) if forward else Compare(turn, ">", 0)
-        step = Set(turn, turn + 1) if forward else Set(turn, within(turn - 1, turn))
-        if not forward:  # `turn - 1` stays at 0 and more: the loop has been entered with more than 0
-            step = Set(turn, (turn + 5) % 6)
+        step = Set(turn, turn + 1 if forward else (turn + 5) % 6)
         start = Set(turn, 0 if forward else limit)
         return [start, While(All((test, *parts)), (*body, step), self.one_of(True, True, False))]
 
-    def observe(self, x: Index) -> list[Statement]:
-        """Its 16-bit digits, in the thread's own places of the result."""
+    def observe(self, x: Index, most: int = 4) -> list[Statement]:
+        """Its 16-bit digits, `most` at the most, in the thread's own places of the result."""
         out: list[Statement] = []
-        lo, hi = bounds(x)
-        assert lo is not None and hi is not None
-        for i in range(2 if -(1 << 31) <= lo and hi < 1 << 31 else 4):
+        lo, hi = finite(x)
+        for i in range(min(most, 2 if -(1 << 31) <= lo and hi < 1 << 31 else 4)):
             digit = x // (1 << 16 * i) % DIGIT
             load = Instr(LOADS["global", "b32", 1], ((Slot(HELD, i),), Address(TABLE, (digit,))))
             place = THREAD + 32 * WARPS * (CTA + GRID[0] * self.observed)
             self.observed += 1
             out += [load, Instr(STORES["global", "b32", 1], (Address(RESULT, (place,)), (Slot(HELD, i),)))]
-        if self.one_of(True, False):
+        if most > 1 and self.one_of(True, False):
             out = [out[0], out[2], out[1], out[3], *out[4:]]
         return out
-
-
-def ORIGINAL(drawing: Drawing, name: str) -> Var:  # noqa: N802
-    return drawing.draw_bounds[name]  # type: ignore[attr-defined, no-any-return]
 
 
 class Case:
@@ -246,8 +261,7 @@ def programs(draw: Any, depth: int = 3) -> Case:
         Parameter("narrow", "s64", 0, 100),
     ]
     values = {p.name: draw(st.integers(p.lo, p.hi)) for p in numbers}  # type: ignore[arg-type]
-    drawing = Drawing(draw, {}, [], [p.variable for p in numbers])
-    drawing.draw_bounds = variables  # type: ignore[attr-defined]
+    drawing = Drawing(draw, variables, {}, [], [p.variable for p in numbers])
     body: list[Statement] = []
     for i, (n, v) in enumerate(variables.items()):
         if i == 0:
@@ -263,6 +277,3 @@ def programs(draw: Any, depth: int = 3) -> Case:
         "kernel", WARPS, (), (), tuple(body), (TABLE, RESULT), (HELD,), parameters=tuple(numbers)
     )
     return Case(program, values, 32 * WARPS * GRID[0] * drawing.observed)
-
-
-__all__ = ["GRID", "Case", "Expr", "programs"]

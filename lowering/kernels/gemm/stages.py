@@ -166,6 +166,7 @@ def build_stages(problem: Problem, config: Config, target: Target) -> Stages:
     products = lower(
         gemm(local["D"], local["A"], local["B"], local["D"], beta=1.0),
         **where,
+        dispatch=f"mma.m{record.m}n8k*",  # the record's, though another that fits may be preferred
         config={"records": [record]},
     )
     loads: dict[tuple[str, int], Lowered] = {}
