@@ -11,9 +11,9 @@ import numpy as np
 
 from lowering import BARRIER, LoweredSequence, Tile, copy, gemm, lower, sequence
 from lowering.backends.reference import run_tiles
+from lowering.compose import Sequence
 from lowering.fragments import partition
 from lowering.isa import DENSE
-from lowering.compose import Sequence
 from tilelayout import S, TileLayout, laneid, warpid
 
 

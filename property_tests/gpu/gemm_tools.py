@@ -25,7 +25,7 @@ from lowering.kernels.gemm.occupancy import occupancy
 Row = tuple[str, Callable[[], dict[str, Any]]]
 
 TMA = Config((128, 128, 64), (2, 2), 4, "tma", 2, 8, 1, 1, 2)
-COPIES = Config((128, 128, 64), (2, 2), 3, "cp_async")
+COPIES = Config((128, 128, 64), (2, 4), 3, "cp_async")
 THREADS = Config((64, 64, 64), (2, 2), 2, "registers")
 
 

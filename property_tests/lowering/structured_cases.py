@@ -225,11 +225,13 @@ class Drawing:
         lo, hi = finite(x)
         for i in range(min(most, 2 if -(1 << 31) <= lo and hi < 1 << 31 else 4)):
             digit = x // (1 << 16 * i) % DIGIT
+            if not fits(digit):  # a division of a division by more than there are numbers
+                break
             load = Instr(LOADS["global", "b32", 1], ((Slot(HELD, i),), Address(TABLE, (digit,))))
             place = THREAD + 32 * WARPS * (CTA + GRID[0] * self.observed)
             self.observed += 1
             out += [load, Instr(STORES["global", "b32", 1], (Address(RESULT, (place,)), (Slot(HELD, i),)))]
-        if most > 1 and self.one_of(True, False):
+        if len(out) > 2 and self.one_of(True, False):
             out = [out[0], out[2], out[1], out[3], *out[4:]]
         return out
 

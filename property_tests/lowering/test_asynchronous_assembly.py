@@ -48,7 +48,15 @@ RECORDS = [
     *LOAD_PARAMETER.values(),
 ]  # fmt: skip
 CONSTANT = {"pending": "2", "id": "3", "count": "32"}
-TYPES = {"f32": "f32", "f64": "f64", "b32": "b32", "address": "b64", "shared": "b32", "value": "b32", "map": "b64"}
+TYPES = {
+    "f32": "f32",
+    "f64": "f64",
+    "b32": "b32",
+    "address": "b64",
+    "shared": "b32",
+    "value": "b32",
+    "map": "b64",
+}
 
 
 def module(record: Instruction, target: Target, version: tuple[int, int] | None = None) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 from lowering.backends.assemble import assemble, compile_cuda
 from lowering.backends.cuda_text import cuda_source
-from lowering.isa import COPY, LOAD_WORD, STORE_WORD, ZERO_F32
 from lowering.compose import Kernel
+from lowering.isa import COPY, LOAD_WORD, STORE_WORD, ZERO_F32
 from lowering.program import Address, Buffer, Comment, Instr, Program, Registers, Slot
 from lowering.registers import LANE
 from lowering.target import target

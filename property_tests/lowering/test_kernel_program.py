@@ -9,10 +9,10 @@ import pytest
 
 from lowering import GemmCall, Tile, gemm, lower
 from lowering.backends.reference import run_kernel
+from lowering.compose import stage
 from lowering.errors import MachineError
 from lowering.fragments import A_FRAG, B_FRAG, D_FRAG, tiled
 from lowering.isa import COPY, MMA_INSTRUCTIONS
-from lowering.compose import stage
 from lowering.program import Instr, Program, Registers, Slot
 from tilelayout import S, TileLayout, laneid
 

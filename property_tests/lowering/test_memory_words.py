@@ -11,9 +11,9 @@ from lowering import Tile, gemm
 from lowering.backends.arrays import from_bits, to_bits, to_memory
 from lowering.backends.ptx import ptx_module
 from lowering.backends.reference import run_kernel
+from lowering.compose import stage
 from lowering.dtypes import dtype
 from lowering.isa import GATHER, LOAD_WORD, SCATTER, STORE_WORD, Instruction
-from lowering.compose import stage
 from lowering.program import Address, Buffer, Instr, Program, Registers, Slot, View
 from lowering.registers import LANE
 from lowering.target import target

@@ -21,9 +21,9 @@ from lowering.backends.assemble import assemble, compile_cuda
 from lowering.backends.cuda_program import cuda_program
 from lowering.backends.ptx import ptx_module
 from lowering.backends.shared_memory import SharedMemory
+from lowering.compose import BARRIER, Sequence, sequence
 from lowering.fragments import A_FRAG, partition
 from lowering.isa import BAR_SYNC
-from lowering.compose import BARRIER, Sequence, sequence
 from lowering.program import Address, Instr, Slot
 from lowering.registers import LANE
 from lowering.target import TARGETS, target

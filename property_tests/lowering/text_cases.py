@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from lowering import Lowered, Tile, gemm, lower
-from lowering.dtypes import dtype
 from lowering.compose import Kernel
+from lowering.dtypes import dtype
 from lowering.program import Program
 from lowering.registers import LANE, WARP
 from property_tests.gemm_cases import Case, all_cases, one_warp

@@ -80,6 +80,17 @@ class Plan:
             frame.filled = (pointers, alpha, beta)
         self.loaded.launch(self.grid, self.threads, frame.arguments, stream)
 
+    def start_all(
+        self, pointers: tuple[int, ...], parts: int, alpha: float, beta: float, stream: int
+    ) -> None:
+        """Launch this kernel, and the one that adds up parts of K where there are parts, at that address (else 0)."""
+        if self.then is None:
+            self.start(pointers, alpha, beta, stream)
+            return
+        pointers = (*pointers, parts)
+        self.start(pointers, alpha, beta, stream)
+        self.then[0].start(pointers, alpha, beta, stream)
+
 
 EMPTY = object()
 """The plan of a call whose result has no element."""
@@ -132,11 +143,9 @@ def launch(
     if plan.then is None:
         plan.start(pointers, alpha, beta, taken.stream)
     else:
-        then, size = plan.then
-        space = scratch_array(A, kernel.problem.accumulator, size)
-        pointers = (*pointers, as_device_array(space, "parts").pointer)
-        plan.start(pointers, alpha, beta, taken.stream)
-        then.start(pointers, alpha, beta, taken.stream)
+        space = scratch_array(A, kernel.problem.accumulator, plan.then[1])
+        parts = as_device_array(space, "parts").pointer
+        plan.start_all(pointers, parts, alpha, beta, taken.stream)
     return D
 
 

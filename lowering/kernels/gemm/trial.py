@@ -28,7 +28,10 @@ _POISON = 0x7F
 
 
 class GpuTrial:
-    """A `search.Trial` of one call."""
+    """A `search.Trial` of one call.
+
+    `scratch` is memory for the result; ``room(n)`` gives the address of n numbers of the accumulator's type.
+    """
 
     def __init__(
         self,
@@ -36,10 +39,11 @@ class GpuTrial:
         taken: Taken,
         names: Sequence[str],
         scratch: Scratch,
+        room: Callable[[int], int],
         gpu: Device,
         numbers: tuple[float, float, bool],
     ) -> None:
-        self.kernel, self.taken, self.gpu = kernel, taken, gpu
+        self.kernel, self.taken, self.gpu, self.room = kernel, taken, gpu, room
         self.names, self.scratch = list(names), scratch
         self.alpha, self.beta, self.has_c = numbers
         at = self.names.index("D")
@@ -80,7 +84,8 @@ class GpuTrial:
     def launch(self, config: Config) -> Callable[[], None]:
         """What launches a configuration."""
         plan, pointers, stream = self.plan(config), self.pointers, self.taken.stream
-        return lambda: plan.start(pointers, self.alpha, self.beta, stream)
+        parts = 0 if plan.then is None else self.room(plan.then[1])
+        return lambda: plan.start_all(pointers, parts, self.alpha, self.beta, stream)
 
     def result(self, config: Config) -> str:
         """See `search.Trial.result`."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilelayout import LayoutError
 
+from ...dtypes import dtype
 from ...target import Target
 from .config import Config
 from .numbers import Extents
@@ -94,7 +96,8 @@ def tune(
 ) -> Tuned:
     """See `GemmKernel.tune`; `given` are the arrays by the caller's name."""
     from ...backends.driver import device
-    from ...backends.driver.scratch import scratch
+    from ...backends.driver.arrays import Form
+    from ...backends.driver.scratch import Scratch, scratch
     from .candidates import first, variations
     from .launch import new_array
     from .search import Search
@@ -111,8 +114,18 @@ def tune(
     taken = reader.take(tuple([given[name] for name in names]), stream)
     gpu, at = device(taken.device), names.index("D")
     say = print if progress is True else progress if callable(progress) else _silent
-    with scratch(taken.forms[at], taken.pointers[at], taken.stream, gpu.ordinal) as memory:
-        trial = GpuTrial(kernel, taken, names, memory, gpu, (alpha, beta, has_c))
+    with ExitStack() as held:
+
+        def memory_like(form: Form, pointer: int) -> Scratch:
+            return held.enter_context(scratch(form, pointer, taken.stream, gpu.ordinal))
+
+        @cache
+        def parts(count: int) -> int:
+            width = dtype(kernel.problem.accumulator).bits // 8
+            return memory_like(Form(kernel.problem.accumulator, (count,), (width,), width), 0).pointer
+
+        memory = memory_like(taken.forms[at], taken.pointers[at])
+        trial = GpuTrial(kernel, taken, names, memory, parts, gpu, (alpha, beta, has_c))
         problem, found = trial.asked()
         if found.empty:
             raise LayoutError("tune", "the result has no element: nothing is launched")
