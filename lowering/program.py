@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from tilelayout import LayoutError
-from tilelayout.expr import Expr, Index, Var, render, substitute
+from tilelayout.expr import Expr, Index, Var, bounds, render, substitute
 
 from .control import If, Parameter, Set, TensorMap, While, replaced
 from .dtypes import dtype
@@ -29,7 +29,8 @@ Argument = tuple[Slot, ...] | Address | Index | Parameter | TensorMap
 class Instr:
     """One instruction with its arguments, in the order of the record's operands.
 
-    Errors: LayoutError for an address in another memory than the operand's.
+    Errors: LayoutError for an address in another memory than the operand's, and for a value that may need more than
+    the 32 bits it has.
     """
 
     instruction: Instruction
@@ -37,12 +38,25 @@ class Instr:
 
     def __post_init__(self) -> None:
         for operand, argument in zip(self.instruction.operands, self.arguments, strict=False):
+            if operand.kind == "value":
+                _check_value(self.instruction.name, operand.name, argument)
             if isinstance(argument, Address) and argument.buffer.space != SPACES.get(operand.kind):
                 raise LayoutError(
                     self.instruction.name,
                     f"operand {operand.name} is of kind {operand.kind}, {argument.buffer.name} lies in "
                     f"{argument.buffer.space} memory",
                 )
+
+
+def _check_value(instruction: str, operand: str, argument: Argument) -> None:
+    if isinstance(argument, int | Expr):
+        low, high = bounds(argument)
+        if (low is not None and low < -1 << 31) or (high is not None and high >= 1 << 32):
+            raise LayoutError(
+                instruction,
+                f"operand {operand} is an integer of 32 bits, {argument} lies in [{low}, {high}]",
+                "bound its variables",
+            )
 
 
 @dataclass(frozen=True)

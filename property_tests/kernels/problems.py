@@ -243,6 +243,9 @@ def _config(rng: random.Random, case: Case) -> Config | None:
     wide = n // warps[1] % 32 == 0
     if feed == "tma" and wide and problem.D.bytes in (2, 4) and case.alignment >= 16 and rng.random() < 0.8:
         slots = rng.choice((1, 2))
+    splits = rng.choice((1, 1, 1, 2, 3)) if case.accumulator in ("float32", "float64") else 1
+    if splits > 1 and case.accumulator == "float64":
+        slots = 0  # the sums of the parts are what would be collected
     config = Config(
         (m, n, k),
         warps,
@@ -250,7 +253,7 @@ def _config(rng: random.Random, case: Case) -> Config | None:
         feed,
         rng.choice([u for u in (1, 2, 3, 4) if stages % u == 0]),
         rng.choice((1, 2, 16)),
-        rng.choice((1, 1, 1, 2, 3)) if case.accumulator in ("float32", "float64") else 1,
+        splits,
         rng.choice((1, 1, 2)),
         slots,
         rng.choice((1, 2, 2)),

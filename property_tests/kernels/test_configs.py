@@ -100,7 +100,8 @@ def test_all_fit(name: str, dtype: str, orders: str) -> None:
         try:
             fits(Built(given, config, target(name)))
         except AssemblerError as error:
-            assert "local memory" in str(error)
+            if "local memory" not in str(error):
+                raise
             spilled.append(config)
     assert spilled == found[: SPILLING.get((name, dtype, orders), 0)]
     assert len(spilled) < len(found)

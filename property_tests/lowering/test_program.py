@@ -10,6 +10,7 @@ import pytest
 from lowering import Tile, gemm, lower
 from lowering.fragments import A_FRAG, B_FRAG, D_FRAG, tiled
 from lowering.isa import COPY, MMA_INSTRUCTIONS, ZERO_F32
+from lowering.isa.cp_async import CP_ASYNC_WAIT
 from lowering.program import Address, Buffer, Comment, For, Instr, Program, Registers, Slot, View, step_text
 from tilelayout import LayoutError
 from tilelayout.expr import Var, evaluate
@@ -135,3 +136,21 @@ def test_registers_of_a_region_that_stay_are_live() -> None:
 def test_a_program_without_steps_needs_nothing() -> None:
     assert Program("p", 1, (), (), ()).peak_registers == 0
     assert Program("p", 1, (F32,), (F32,), ()).peak_registers == 8
+
+
+# --- values -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [
+        ((1 << 32) - 1, True), (1 << 32, False), (-(1 << 31), True), (-(1 << 31) - 1, False),
+        (Var("i", 0, 1 << 20) * 4096, False), (Var("i", 0, 1 << 20) * 4096 // 2, True), (Var("i", 0, 7) - 7, True),
+    ],
+)  # fmt: skip
+def test_a_value_has_32_bits(value: Any, fits: bool) -> None:
+    if fits:
+        assert Instr(CP_ASYNC_WAIT, (value,)).arguments == (value,)
+        return
+    with pytest.raises(LayoutError, match=r"operand pending is an integer of 32 bits.*bound its variables"):
+        Instr(CP_ASYNC_WAIT, (value,))
