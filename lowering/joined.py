@@ -32,7 +32,8 @@ def sequence(parts: Iterable[Lowered | Instr], name: str = "kernel") -> LoweredS
     hold nothing at the beginning.
 
     Errors: LayoutError for calls lowered for different targets, scopes or numbers of warps, for different tiles of one
-    name, for a tile whose registers two calls number differently, and for a kernel of no calls.
+    name, for a tile whose registers two calls number differently, for what is no lowered call, and for a kernel of no
+    calls.
 
     >>> from lowering import Tile, copy, lower
     >>> from lowering.fragments import A_FRAG
@@ -48,7 +49,10 @@ def sequence(parts: Iterable[Lowered | Instr], name: str = "kernel") -> LoweredS
     >>> bool((kernel.run(x=x)["y"] == x).all())
     True
     """
-    given = tuple(parts)
+    given = tuple(parts) if isinstance(parts, Iterable) else (parts,)
+    for k, part in enumerate(given):
+        if not isinstance(part, Lowered | Instr):
+            raise LayoutError("sequence", f"part {k} is {part!r}", "lowered calls, lower(...), and BARRIER")
     found = compose.sequence(given, name)
     calls = [p for p in given if isinstance(p, Lowered)]
     for call in calls:

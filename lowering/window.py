@@ -141,21 +141,22 @@ class Window:
         Variables: ``{name}_rows``, ``{name}_columns`` and ``{name}_leading``, the elements between neighbors along the
         dimension that is not contiguous; ``{name}_i`` and ``{name}_j``.
 
-        Errors: LayoutError for an order that is neither "row" nor "column", and as of `Window`.
+        Errors: LayoutError for an order that is neither "row" nor "column", a box that is not two positive integers,
+        and as of `Window`.
 
         >>> print(Window.matrix("A", "float16", (128, 64)))
         A[128*A_i:128*A_i + 128, 64*A_j:64*A_j + 64]
         """
-        if order not in ("row", "column") or len(box) != 2:
-            raise LayoutError(
-                f"Window {name}", f"order {order!r}, box {tuple(box)}", "'row' or 'column', and two extents"
-            )
+        what = f"Window {name}"
+        if order not in ("row", "column"):
+            raise LayoutError(what, f"order {order!r}", "'row' or 'column'")
+        box = _matrix_box(box, what)
         rows, columns = (Var(f"{name}_{x}", 1, _MOST) for x in ("rows", "columns"))
         leading: Index = Var(f"{name}_leading", 1, _MOST)
         strides: tuple[Index, Index] = (leading, 1) if order == "row" else (1, leading)
         dims = tuple([((n, s),) for n, s in zip((rows, columns), strides, strict=True)])
         origin = tuple([Var(f"{name}_{x}", 0, _MOST // n) * n for x, n in zip("ij", box, strict=True)])
-        return cls(name, type_name, dims, (rows, columns), origin, tuple(box), alignment)
+        return cls(name, type_name, dims, (rows, columns), origin, box, alignment)
 
     # --- what a copy asks of a tile -------------------------------------------------------------
 
@@ -213,6 +214,16 @@ def distance(iters: Dimension, x: Index) -> Index:
         total = total + (digit % extent if k else digit) * stride
         later = later * extent
     return total
+
+
+def _matrix_box(box: Any, what: str) -> tuple[int, int]:
+    try:
+        found = tuple([as_extent(n, what, "extent") for n in box])
+    except (LayoutError, TypeError):
+        found = ()
+    if len(found) != 2 or any(type(n) is not int for n in found):
+        raise LayoutError(what, f"box = {box!r}", "two positive integers")
+    return found  # type: ignore[return-value]
 
 
 def _check_values(window: Window, what: str) -> None:

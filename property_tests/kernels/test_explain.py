@@ -191,6 +191,19 @@ def test_parts_of_k_are_moved_twice_more() -> None:
     assert parted.least == whole.least
 
 
+def test_parts_of_k_are_tiles_and_a_second_kernel(unassembled: None) -> None:
+    made = gemm("float16", bias="row", target="sm_90a", config=replace(SMALL["tma"], splits=4, slots=0))
+    text = made.explain(1024, 512, 1024)
+    assert "16 x 8 x 4 parts of K = 512, each of" in text
+    assert "by a second kernel, which adds up the 4 parts of K that this one stores as float32" in text
+    for shown in (made.ptx, made.cuda):
+        assert shown.startswith(
+            "// The first of two kernels: it stores 4 parts of K.  best.second is the other"
+        )
+    assert made.best.second is not None
+    assert "bias" in made.best.second.ptx
+
+
 def test_a_launch_in_numbers(unassembled: None) -> None:
     text = kernel("tma").explain(1024, 512, 256)
     numbers = text.partition("M = 1024")[2]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lowering.kernels import Config, gemm
 from lowering.kernels.gemm.globals import BATCH_LIMIT, LEADING_LIMIT
 from lowering.kernels.gemm.numbers import Extents, numbers
 from lowering.kernels.gemm.schedule import LIMIT, MOST_BATCHES
-from tilelayout import LayoutError
+from tilelayout import LayoutError, S, TileLayout
 
 CONFIG = Config((64, 64, 64), (2, 2), 2, "registers")
 CONFIGS = {
@@ -50,3 +51,35 @@ def test_what_is_beyond_is_refused_by_name(name: str, most: int) -> None:
     assert launch(**{name: most})[name] == most
     with pytest.raises(LayoutError, match=rf"{name} = {most + 1} is beyond {most}"):
         launch(**{name: most + 1})
+
+
+# --- layouts in flat memory ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("operand", "layout", "words"),
+    [
+        ("A", TileLayout(S[(2, 2) : (0, 1)]), r"A\[0, 0\] and A\[1, 0\] lie in one place, element 0"),
+        ("B", TileLayout(S[(2, 2) : (1, 1)]), r"B\[0, 1\] and B\[1, 0\] lie in one place, element 1"),
+    ],
+)
+def test_one_place_holds_one_number(operand: str, layout: TileLayout, words: str) -> None:
+    kernel = gemm("float16", **{operand: layout}, shape=(2, 2, 2), target="sm_80")
+    given = {"A": np.eye(2, dtype=np.float16), "B": np.eye(2, dtype=np.float16)}
+    given[operand] = np.array([[1, 2], [3, 4]], np.float16)
+    with pytest.raises(LayoutError, match=words):
+        kernel.simulate(given["A"], given["B"])
+    given[operand] = np.full((2, 2), 3, np.float16)
+    assert (kernel.simulate(given["A"], given["B"]) == 3).all()
+
+
+def test_a_layout_that_reaches_too_far_to_simulate() -> None:
+    kernel = gemm("float16", A=TileLayout(S[(4, 4) : (1 << 28, 1)]), shape=(4, 4, 4), target="sm_80")
+    with pytest.raises(LayoutError, match="A reaches over 805306372 elements"):
+        kernel.simulate(np.ones((4, 4), np.float16), np.eye(4, dtype=np.float16))
+
+
+def test_a_layout_that_begins_before_its_array() -> None:
+    kernel = gemm("float16", A=TileLayout(S[(4, 4) : (-4, 1)]), shape=(4, 4, 4), target="sm_80")
+    with pytest.raises(LayoutError, match="A lies at -12 to 3, before its array begins"):
+        kernel.simulate(np.ones((4, 4), np.float16), np.eye(4, dtype=np.float16))

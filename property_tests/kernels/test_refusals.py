@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lowering import DispatchError
+from lowering import DispatchError, sequence
 from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm.shapes import Shaped, extents
 from tilelayout import LayoutError, S, TileLayout, laneid
@@ -44,6 +44,9 @@ ASKED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"A": ROWS, "shape": (8, 24, 17)}, ("A is 8 x 17", "128 elements")),
     ({"A": ROWS, "shape": 8}, ("shape=8", "(M, N, K)")),
     ({"A": ROWS, "shape": (8, 16)}, ("shape=(8, 16)", "(M, N, K)")),
+    ({"A": ROWS, "shape": ("a", "b", "c")}, ("shape=('a', 'b', 'c')", "(M, N, K), three positive integers")),
+    ({"A": ROWS, "shape": (8.0, 24, 16)}, ("shape=(8.0, 24, 16)", "three positive integers")),
+    ({"A": ROWS, "shape": (-8, 24, -16)}, ("shape=(-8, 24, -16)", "three positive integers")),
     (
         {"A": ROWS, "shape": (8, 24, 16), "batched": True},
         ("A is placed by a layout, which has no batches", "batched=False"),
@@ -134,7 +137,46 @@ GIVEN: list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ({"bias": "row"}, {"bias": C[:1]}, ("bias has 2 dimensions (1, 24), a vector has 1",)),
     ({}, {"alpha": None}, ("alpha=None", "a number")),
     ({}, {"alpha": "1"}, ("alpha='1'", "a number")),
+    ({}, {"alpha": 1j}, ("alpha=1j", "a number")),
+    ({}, {"alpha": 10**400}, ("alpha is beyond 1.8e308", "a number")),
+    ({"C": "row"}, {"C": C, "beta": [1]}, ("beta=[1]", "a number")),
+    ({"C": "row"}, {"C": C, "beta": 1j}, ("beta=1j", "a number")),
+    ({"C": "row"}, {"C": C, "beta": "1"}, ("beta='1'", "a number")),
+    ({"C": "row"}, {"C": C, "beta": "x"}, ("beta='x'", "a number")),
+    ({"C": "row"}, {"C": C, "beta": 10**400}, ("beta is beyond 1.8e308", "a number")),
+    ({}, {"beta": np.ones(2)}, ("beta=array", "a number")),
+    ({"C": "row"}, {"C": 1.0}, ("C has 0 dimensions (), a matrix has 2",)),
+    ({"C": "row"}, {"C": C[0]}, ("C has 1 dimensions (24,), a matrix has 2",)),
+    ({"C": "row", "D": "column"}, {"C": 1.0}, ("C has 0 dimensions (), a matrix has 2",)),
+    (
+        {"C": "row", "batched": True},
+        {"A": A[None], "B": B[None], "C": 1.0},
+        ("C has 0 dimensions (), a batch of matrices has 3",),
+    ),
+    (
+        {"C": "row", "batched": True},
+        {"A": A[None], "B": B[None], "C": C},
+        ("C has 2 dimensions (8, 24), a batch of matrices has 3",),
+    ),
+    (
+        {"C": "row", "batched": True},
+        {"A": A[None], "B": B[None], "C": C[None][:0]},
+        ("C has 0 batches, 1 is needed",),
+    ),
+    ({"batched": True}, {"A": A[None][:0], "B": np.stack([B, B])}, ("A has 0 batches and B 2", "or 1")),
+    ({"bias": "row"}, {"bias": 1.0}, ("bias has 0 dimensions (), a vector has 1",)),
+    ({}, {"A": [[1], [1, 2]]}, ("A is no array of numpy", "inhomogeneous", "pass one")),
+    ({"bias": "row"}, {"bias": [1, [1, 2]]}, ("bias is no array of numpy", "inhomogeneous")),
+    ({}, {"config": "x"}, ("config='x'", "a Config, or leave it out")),
+    ({}, {"config": (1, 2)}, ("config=(1, 2)", "a Config, or leave it out")),
+    ({}, {"config": {}}, ("config={}", "a Config, or leave it out")),
     ({}, {"alignment": 3}, ("alignment=3", "1, 2, 4, 8 or 16")),
+    ({}, {"alignment": 16.0}, ("alignment=16.0", "1, 2, 4, 8 or 16")),
+    ({}, {"alignment": True}, ("alignment=True", "1, 2, 4, 8 or 16")),
+    ({}, {"alignment": None}, ("alignment=None", "1, 2, 4, 8 or 16")),
+    ({}, {"schedule": "a"}, ("schedule must be an integer", "'a'")),
+    ({}, {"schedule": 1.5}, ("schedule must be an integer", "1.5")),
+    ({}, {"schedule": None}, ("schedule must be an integer", "None")),
     ({}, {"numerics": "fast"}, ("unknown model 'fast'", "exact")),
 ]
 
@@ -147,6 +189,19 @@ def test_a_call_that_does_not_fit(
     with pytest.raises(LayoutError) as error:
         kernel(**asked).simulate(arrays.pop("A"), arrays.pop("B"), **arrays)
     says(error, *words)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0), (0, 0)])
+def test_no_batches_are_an_empty_result(first: int, second: int) -> None:
+    found = kernel(batched=True).simulate(np.stack([A])[:first], np.stack([B])[:second])
+    assert found.shape == (0, 8, 24)
+
+
+def test_a_sequence_is_of_lowered_calls() -> None:
+    for parts in ([3], 3):
+        with pytest.raises(LayoutError) as error:
+            sequence(parts)  # type: ignore[arg-type]
+        says(error, "part 0 is 3", "lowered calls, lower(...), and BARRIER")
 
 
 @pytest.mark.parametrize("name", ["A", "B", "C"])
@@ -181,10 +236,18 @@ GOOD: dict[str, Any] = {"tile": (32, 32, 32), "warps": (1, 1), "stages": 2, "fee
     ("wrong", "words"),
     [
         ({"feed": "ftp"}, ("unknown feed 'ftp'", "tma, cp_async, registers")),
-        ({"stages": 1}, ("1 stages: at least 2",)),
+        ({"stages": 1}, ("1 stages", "2 or more")),
+        ({"stages": 10**7}, ("stages = 10000000", "at most 256")),
+        ({"group": 1 << 31}, ("group = 2147483648", "at most 65536")),
+        ({"resident": 100}, ("resident = 100", "at most 32")),
+        ({"tile": (10**9, 32, 32)}, ("tile = (1000000000, 32, 32)", "at most 4096")),
+        ({"warps": (8, 4)}, ("36 warps, 32 of which multiply", "32 at most")),
+        ({"fragments": True}, ("True sets of fragments",)),
+        ({"slots": True}, ("True slots",)),
+        ({"slots": 10**6}, ("1000000 slots", "at most 256")),
         ({"stages": 2.5}, ("stages must be an integer", "2.5")),
         ({"stages": "2"}, ("stages must be an integer", "'2'")),
-        ({"unroll": 3}, ("2 stages", "a multiple of unroll 3")),
+        ({"unroll": 3}, ("2 stages", "no multiple of unroll 3", "stages=3")),
         ({"unroll": 0}, ("unroll must be an integer of at least 1, got 0",)),
         ({"group": 0}, ("group must be an integer of at least 1, got 0",)),
         ({"resident": -1}, ("resident must be an integer of at least 1, got -1",)),

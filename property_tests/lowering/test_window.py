@@ -127,8 +127,17 @@ def test_a_matrix_in_boxes(order: Any) -> None:
         assert evaluate(found.place(x), given) == wanted
     with pytest.raises(LayoutError, match=r"order 'rows'.*'row' or 'column'"):
         Window.matrix("A", "float16", (16, 64), "rows")  # type: ignore[arg-type]
-    with pytest.raises(LayoutError, match="two extents"):
-        Window.matrix("A", "float16", (16,))
+
+
+@pytest.mark.parametrize(
+    "box", [(0, 64), (-1, 4), (16,), (16, 8, 8), ("a", 4), (2.5, 4), (True, 4), "ab", 3, None]
+)
+def test_a_box_of_a_matrix_is_two_positive_integers(box: Any) -> None:
+    with pytest.raises(LayoutError) as error:
+        Window.matrix("A", "float16", box)
+    said = str(error.value)
+    assert f"box = {box!r}" in said
+    assert "two positive integers" in said
 
 
 def test_docstrings() -> None:

@@ -13,7 +13,7 @@ from ...target import Target
 from ...target import target as as_target
 from .config import Config
 from .kernel import GemmKernel
-from .operands import flipped, matrix
+from .operands import flipped, is_extents, matrix
 from .problem import ACCUMULATORS, OUTPUTS, Problem
 from .stages import choose_record
 
@@ -54,6 +54,10 @@ def gemm(
         config: how to cut it; by default chosen for each call, or what `GemmKernel.tune` has measured.
         shape: (M, N, K) where a layout fixes them.
 
+    Results round to nearest, halves to even; integers saturate, and NaN becomes 0 there.  alpha, beta, C, the bias and
+    the function work on float32, on float64 for float64: a sum of integers is exact as it is, and to 24 bits with any
+    of those.
+
     Errors: LayoutError for types that no instruction multiplies, naming those that there are, and for operands that are
     no matrices; ValueError for an unknown target; DriverError without a target where there is no GPU.
 
@@ -76,8 +80,8 @@ def gemm(
     sums = element_type(accumulator).name if accumulator is not None else ACCUMULATORS.get(a, "float32")
     if bias not in (None, "row", "column"):
         raise LayoutError("gemm", f"bias={bias!r}", "'row', 'column' or None")
-    if shape is not None and (not isinstance(shape, tuple | list) or len(shape) != 3):
-        raise LayoutError("gemm", f"shape={shape!r}", "(M, N, K)")
+    if shape is not None and not is_extents(shape, 3):
+        raise LayoutError("gemm", f"shape={shape!r}", "(M, N, K), three positive integers")
     if config is not None and not isinstance(config, Config):
         raise LayoutError("gemm", f"config={config!r}", "a Config, or leave it out")
     m, n, k = shape or (None, None, None)

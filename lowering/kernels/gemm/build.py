@@ -22,8 +22,6 @@ from .store_direct import direct_store
 
 ZERO = Parameter("zero", "s32", 0, 1)
 """Always 0, which the assembler does not know."""
-MOST_WARPS = 32
-"""Of a CTA."""
 
 
 def build(problem: Problem, config: Config, target: Target) -> Program:
@@ -31,8 +29,6 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
 
     Errors: LayoutError for a way to cut that the target has no room for, or that instructions do not divide.
     """
-    if config.all_warps > MOST_WARPS:
-        raise LayoutError("gemm", f"{config} is {config.all_warps} warps, a CTA has {MOST_WARPS} at most")
     if config.splits > 1:
         problem = first_problem(problem)
     stages = build_stages(problem, config, target)

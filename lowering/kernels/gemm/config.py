@@ -9,7 +9,12 @@ from tilelayout import LayoutError
 
 Feed = Literal["tma", "cp_async", "registers"]
 FEEDS: tuple[Feed, ...] = ("tma", "cp_async", "registers")
-MOST_SPLITS = 64
+MOST = {"stages": 256, "unroll": 256, "group": 1 << 16, "splits": 64, "resident": 32}
+"""Of each: far more than any target has room for, and few enough that nothing is counted up in vain or overflows."""
+LARGEST_TILE = 4096
+"""Elements along a side of a tile, likewise; a thousand threads have no registers for more."""
+MOST_WARPS = 32
+"""Of a CTA."""
 PRODUCERS = 4
 """Warps of the warpgroup that feeds by the copy engine: a whole one, since registers are given back by warpgroups."""
 
@@ -47,24 +52,40 @@ class Config:
         if self.feed not in FEEDS:
             raise LayoutError("Config", f"unknown feed {self.feed!r}", f"one of {', '.join(FEEDS)}")
         for name in ("stages", "unroll", "group", "splits", "resident"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+            if not _positive(getattr(self, name)):
                 raise LayoutError(
                     "Config", f"{name} must be an integer of at least 1, got {getattr(self, name)!r}"
                 )
+            if getattr(self, name) > MOST[name]:
+                raise LayoutError("Config", f"{name} = {getattr(self, name)}", f"at most {MOST[name]}")
         for name, wanted in (("tile", "rows, columns and depth"), ("warps", "rows and columns")):
             sizes = getattr(self, name)
             count = 3 if name == "tile" else 2
             if not isinstance(sizes, tuple) or len(sizes) != count or not all(_positive(n) for n in sizes):
                 raise LayoutError("Config", f"{name} = {sizes!r}", f"{wanted}, integers from 1")
-        if not isinstance(self.slots, int) or self.slots < 0:
-            raise LayoutError("Config", f"{self.slots!r} slots", "0, or how many")
-        if self.splits > MOST_SPLITS:
-            raise LayoutError("Config", f"{self.splits} parts of K", f"at most {MOST_SPLITS}")
-        if self.fragments not in (1, 2):
-            raise LayoutError("Config", f"{self.fragments} sets of fragments", "1 or 2")
-        if self.stages < 2 or self.stages % self.unroll:
+        if max(self.tile) > LARGEST_TILE:
+            raise LayoutError("Config", f"tile = {self.tile}", f"at most {LARGEST_TILE} along each side")
+        if self.all_warps > MOST_WARPS:
             raise LayoutError(
-                "Config", f"{self.stages} stages: at least 2, a multiple of unroll {self.unroll}"
+                "Config",
+                f"{self.all_warps} warps, {self.multipliers} of which multiply",
+                f"{MOST_WARPS} at most; fewer or larger warp tiles",
+            )
+        if (self.slots != 0 and not _positive(self.slots)) or isinstance(self.slots, bool):
+            raise LayoutError("Config", f"{self.slots!r} slots", "0, or how many")
+        if self.slots > MOST["stages"]:
+            raise LayoutError("Config", f"{self.slots} slots", f"at most {MOST['stages']}")
+        if self.fragments not in (1, 2) or isinstance(self.fragments, bool):
+            raise LayoutError("Config", f"{self.fragments} sets of fragments", "1 or 2")
+        if self.stages < 2:
+            raise LayoutError(
+                "Config", f"{self.stages} stages", "2 or more: one is filled while another is used"
+            )
+        if self.stages % self.unroll:
+            raise LayoutError(
+                "Config",
+                f"{self.stages} stages are no multiple of unroll {self.unroll}",
+                f"stages={-(-self.stages // self.unroll) * self.unroll}, or unroll=1",
             )
 
     @property

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilelayout import LayoutError
+from tilelayout.parts import as_integer
 
 from ...dtypes import dtype
 from ...tile import Tile
@@ -33,18 +35,18 @@ def simulate(
     schedule: int,
 ) -> Any:
     """See `GemmKernel.simulate`."""
-    _check(kernel, A, B, alpha, alignment)
-    has_c, beta = kernel.check_operands(C, bias, beta)
-    user = {"A": A, "B": B, "C": C if has_c else None, "bias": bias}
+    has_c, beta = kernel.check_operands(C, bias, beta, alpha)
+    operands = {"A": A, "B": B, "C": C if has_c else None, "bias": bias}
+    user = {name: _array(name, x) for name, x in operands.items() if x is not None or name in "AB"}
+    _check(kernel, user, config, alignment)
+    schedule = as_integer(schedule, "gemm", "schedule")  # type: ignore[assignment]
     p = kernel.problem
     types = {m.name: m.dtype for m in p.matrices} | {"bias": p.D.dtype}
-    arrays = {
-        name: _converted(name, x, types[_own(kernel, name)]) for name, x in user.items() if x is not None
-    }
+    arrays = {name: _converted(name, x, types[_own(kernel, name)]) for name, x in user.items()}
     shape = (*np.broadcast_shapes(arrays["A"].shape[:-2], arrays["B"].shape[:-2]), *_result(arrays))
     arrays["D"] = np.zeros(shape, dtype(p.D.dtype).numpy)
     order = {m.name: m for m in p.matrices}
-    lying = {name: np.asarray(user[name]) if name != "D" else x for name, x in arrays.items()}
+    lying = {**user, "D": arrays["D"]}
     given = kernel.internal({n: _shaped(x, alignment) for n, x in lying.items()})
     mine = {
         _own(kernel, n): x if n == "bias" or not kernel.transposed else x.swapaxes(-1, -2)
@@ -59,20 +61,27 @@ def simulate(
     return out.swapaxes(-1, -2) if kernel.transposed else out
 
 
-def _check(kernel: GemmKernel, A: Any, B: Any, alpha: Any, alignment: Any) -> None:
-    """Refuse factors that are no matrices, and numbers that are none."""
+def _array(name: str, x: Any) -> Any:
+    try:
+        return np.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise LayoutError("gemm", f"{name} is no array of numpy: {error}", "pass one") from None
+
+
+def _check(kernel: GemmKernel, user: Mapping[str, Any], config: Any, alignment: Any) -> None:
+    """Refuse operands that are no matrices, and what is no way to cut and no alignment."""
     rank = 3 if kernel.problem.batched else 2
-    shapes = {"A": np.shape(A), "B": np.shape(B)}
+    shapes = {name: x.shape for name, x in user.items()}
     for name, shape in shapes.items():
-        if len(shape) != rank:
+        if name != "bias" and len(shape) != rank:
             what = "a batch of matrices" if rank == 3 else "a matrix"
             raise LayoutError("gemm", f"{name} has {len(shape)} dimensions {shape}, {what} has {rank}")
-    first = [shape[0] for shape in shapes.values()]
+    first = [shapes[name][0] for name in ("A", "B")]
     if rank == 3 and first[0] != first[1] and 1 not in first:
         raise LayoutError("gemm", f"A has {first[0]} batches and B {first[1]}", "as many, or 1 of either")
-    if not isinstance(alpha, int | float | np.number):
-        raise LayoutError("gemm", f"alpha={alpha!r}", "a number")
-    if alignment not in (1, 2, 4, 8, 16):
+    if config is not None and not isinstance(config, Config):
+        raise LayoutError("gemm", f"config={config!r}", "a Config, or leave it out")
+    if type(alignment) is not int or alignment not in (1, 2, 4, 8, 16):
         raise LayoutError("gemm", f"alignment={alignment!r}", "1, 2, 4, 8 or 16 bytes")
 
 
@@ -90,12 +99,11 @@ def _converted(name: str, x: Any, kind: str) -> Any:
     """An array of the kernel's type: of its own, or of a wider one that is rounded to it."""
     from ...backends.reference import as_operand
 
-    given = np.asarray(x)
-    if given.size == 0:
-        return given.astype(dtype(kind).numpy)
+    if x.size == 0:
+        return x.astype(dtype(kind).numpy)
     from tilelayout import S, TileLayout
 
-    return as_operand(given, Tile(name, given.shape, kind, TileLayout(S[given.shape]), "global"), name)
+    return as_operand(x, Tile(name, x.shape, kind, TileLayout(S[x.shape]), "global"), name)
 
 
 def _shaped(x: Any, alignment: int) -> Shaped:

@@ -10,6 +10,7 @@ from tilelayout import LayoutError
 
 from ...errors import DriverError
 from .built import Built
+from .config import Config
 from .numbers import Extents, grid_size, k_tiles, tiles_of
 from .occupancy import occupancy
 from .pieces import Piece, counted, pieces
@@ -134,6 +135,11 @@ def _end(built: Built) -> list[str]:
     text += " + beta * C" * e.has_c + " + bias" * bool(e.bias)
     text = f"{e.function.name}({text})" if e.function is not None else text
     lines = [f"epilogue: {p.D.dtype}({text})"]
+    if built.second is not None:
+        lines += [
+            f"  by a second kernel, which adds up the {built.config.splits} parts of K that this one stores as "
+            f"{p.accumulator}"
+        ]
     if not built.config.slots:
         stores = {name: n for name, n in counted(built.program).items() if _stores_result(built, name)}
         lines.append(
@@ -213,11 +219,20 @@ def _launch(built: Built, found: Extents, multiprocessors: int, where: str, tran
     done = traffic(built.problem, c, found)
     return [
         head,
-        _row("tiles", f"{rows} x {columns} = {tiles}, each of {k_tiles(c, found)} stages"),
+        _row("tiles", f"{_product(rows, columns, c, found)}, each of {k_tiles(c, found)} stages"),
         _row("CTAs", f"{ctas} on {multiprocessors} multiprocessors, {where}"),
         _row("waves", f"{waves}, which are {100 * tiles / (waves * ctas):.0f} % full"),
         *_traffic(done),
     ]
+
+
+def _product(rows: int, columns: int, config: Config, found: Extents) -> str:
+    """How many tiles there are, and of what."""
+    text, count = f"{rows} x {columns}", rows * columns
+    for n, what in ((found.batches, "batches"), (config.splits, "parts of K")):
+        if n > 1:
+            text, count = f"{text} x {n} {what}", count * n
+    return f"{text} = {count}"
 
 
 def _traffic(t: Traffic) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from tilelayout import LayoutError
@@ -113,7 +114,8 @@ class GemmKernel:
         if config.feed != "registers" and found is not None and found.K == 0:
             raise LayoutError(
                 "gemm",
-                f"a kernel fed by {config.feed} fills a stage ahead, and there is nothing to fill it with at K = 0",
+                f"a kernel fed by {config.feed} fills a stage ahead, and there is nothing to fill it with at K = 0, "
+                "which alpha = 0 is taken as",
                 "leave config= out",
             )
         if config.feed == "tma":
@@ -158,15 +160,19 @@ class GemmKernel:
 
     @property
     def ptx(self) -> str:
-        """PTX of `best`."""
-        return self.best.ptx
+        """PTX of `best`.
+
+        Where a configuration divides K there are two kernels: this text, the program, the machine code and their other
+        forms are of the first, which stores parts; ``best.second`` has those of the one that adds them up.
+        """
+        return self._of_two() + self.best.ptx
 
     @property
     def cuda(self) -> str:
         """CUDA C++ of `best`, to read and to compile, without includes."""
         from ...backends.cuda_program import cuda_program
 
-        return cuda_program(self.best.program)
+        return self._of_two() + cuda_program(self.best.program)
 
     @property
     def cubin(self) -> Cubin:
@@ -184,7 +190,16 @@ class GemmKernel:
         """
         from ...backends.disassemble import disassemble
 
-        return disassemble(self.cubin.data)
+        return self._of_two() + disassemble(self.cubin.data)
+
+    def _of_two(self) -> str:
+        """What stands before a text that is half of the kernel."""
+        if self.best.second is None:
+            return ""
+        return (
+            f"// The first of two kernels: it stores {self.best.config.splits} parts of K.  best.second is the "
+            f"other, which adds them up, and has the epilogue.\n"
+        )
 
     def explain(self, M: int | None = None, N: int | None = None, K: int | None = None) -> str:
         """How the kernel works: variants with the reasons of those that declined, shared memory, registers, occupancy,
@@ -325,11 +340,15 @@ class GemmKernel:
             found = self._operands[has_c] = operands(self, has_c)
         return found
 
-    def check_operands(self, C: Any, bias: Any, beta: float | None) -> tuple[bool, float]:
+    def check_operands(self, C: Any, bias: Any, beta: float | None, alpha: float = 1.0) -> tuple[bool, float]:
         """Whether C is read, and beta.
 
-        Errors: LayoutError for an operand that the kernel does not take, or lacks.
+        Errors: LayoutError for an operand that the kernel does not take, or lacks, and a factor that is no number.
         """
+        if type(alpha) is not float:  # nearly always it is: a launch pays for no more
+            check_number("alpha", alpha)
+        if beta is not None and type(beta) is not float:
+            check_number("beta", beta)
         if C is None and beta not in (None, 0, 0.0):
             raise LayoutError("gemm", f"beta = {beta} without C", "give C")
         if C is not None and self.problem.C is None:
@@ -358,3 +377,13 @@ class GemmKernel:
             multiprocessors=multiprocessors,
         )
         return built, found
+
+
+def check_number(name: str, x: Any) -> None:
+    """Refuse what is no number, or none that a float holds."""
+    if not isinstance(x, Real):
+        raise LayoutError("gemm", f"{name}={x!r}", "a number")
+    try:
+        float(x)
+    except OverflowError:
+        raise LayoutError("gemm", f"{name} is beyond 1.8e308, which no float holds", "a number") from None

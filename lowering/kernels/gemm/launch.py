@@ -20,7 +20,7 @@ from ...backends.driver import (
 from ...backends.driver.operands import Taken
 from .built import Built
 from .numbers import Extents, grid_size
-from .shapes import Shaped
+from .shapes import Shaped, broadcast
 
 if TYPE_CHECKING:
     from .kernel import GemmKernel
@@ -122,7 +122,7 @@ def launch(
     stream: Any,
 ) -> Any:
     """See `GemmKernel.__call__`."""
-    has_c, beta = kernel.check_operands(C, bias, beta)
+    has_c, beta = kernel.check_operands(C, bias, beta, alpha)
     if D is None:
         D = new_array(kernel, A, B)
     names, reader = kernel.operands(has_c)
@@ -179,7 +179,7 @@ def new_array(kernel: GemmKernel, A: Any, B: Any) -> Any:
     a, b = as_device_array(A, "A", None), as_device_array(B, "B", None)
     shape = (a.shape[-2], b.shape[-1])
     if len(a.shape) == 3:
-        shape = (max(a.shape[0], b.shape[0]), *shape)
+        shape = (broadcast(a.shape[0], b.shape[0]), *shape)
     made_as = (*shape[:-2], shape[-1], shape[-2]) if kernel.transposed else shape
     made = scratch_array(A, kind, made_as)
     return made.swapaxes(-1, -2) if kernel.transposed else made

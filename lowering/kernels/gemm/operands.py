@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilelayout import LayoutError, TileLayout
+from tilelayout.parts import as_extent
 
 from ...dtypes import dtype as element_type
 from .problem import ORDERS, Matrix
@@ -35,6 +36,18 @@ def matrix(name: str, dtype: str, given: Any, shape: tuple[int, int] | None = No
     inner = [it.stride for dim in dims for it in dim[-1:]]
     order = "column" if inner[0] == 1 and inner[-1] != 1 else "row"
     return Matrix(name, dtype, order, element_type(dtype).bits // 8, given, shape)
+
+
+def is_extents(x: Any, count: int) -> bool:
+    """Whether that is so many positive integers."""
+    try:
+        return (
+            isinstance(x, tuple | list)
+            and len(x) == count
+            and all(type(as_extent(n, "gemm", "extent")) is int for n in x)
+        )
+    except LayoutError:
+        return False
 
 
 def flipped(m: Matrix | None, name: str) -> Matrix | None:

@@ -11,7 +11,7 @@ from tilelayout.expr import Index, Var
 
 from ...control import CTA, CTAS, Compare, If, Parameter, Set
 from ...program import Statement
-from .config import MOST_SPLITS, Config
+from .config import MOST, Config
 
 LIMIT = (1 << 30) - 1
 """Of extents and of what follows from them."""
@@ -26,7 +26,7 @@ MOST_TILES = (LIMIT >> 4) + 1
 """Tiles in one dimension, of at least 16 elements each: so few that 32 bits hold those of a group."""
 ROWS = Parameter("row_tiles", "s32", 1, MOST_TILES)
 COLUMNS = Parameter("column_tiles", "s32", 1, MOST_TILES)
-MOST_BATCHES, MOST_PARTS = (1 << 16) - 1, MOST_SPLITS
+MOST_BATCHES, MOST_PARTS = (1 << 16) - 1, MOST["splits"]
 """So few that 64 bits hold where each begins, however far apart they are."""
 BATCHES = Parameter("batches", "s32", 1, MOST_BATCHES)
 

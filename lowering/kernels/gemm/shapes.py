@@ -53,7 +53,10 @@ def extents(problem: Problem, given: Mapping[str, Shaped]) -> Extents:
             what = "a vector" if name == "bias" else batch
             raise LayoutError("gemm", f"{name} has {len(x.shape)} dimensions {x.shape}, {what} has {wanted}")
     (m, k), n = given["A"].shape[-2:], given["B"].shape[-1]
-    batches = max(x.shape[0] for x in given.values() if len(x.shape) == 3) if problem.batched else 1
+    batches = 1
+    if problem.batched:
+        factors = broadcast(given["A"].shape[0], given["B"].shape[0])
+        batches = factors and max(x.shape[0] for x in given.values() if len(x.shape) == 3)
     expected = {
         "A": (m, k),
         "B": (k, n),
@@ -114,7 +117,13 @@ def _batch(name: str, x: Shaped, batches: int) -> int:
         return x.strides[0] if batches > 1 else 0
     if x.shape[0] == 1 and name != "D":
         return 0
-    raise LayoutError("gemm", f"{name} has {x.shape[0]} batches, {batches} or 1 are needed")
+    needed = "1 is" if batches == 1 else f"{batches} are" if name == "D" else f"{batches} or 1 are"
+    raise LayoutError("gemm", f"{name} has {x.shape[0]} batches, {needed} needed")
+
+
+def broadcast(first: int, second: int) -> int:
+    """Batches of the result for those of A and of B, as many or 1 of either: 0 where either has none."""
+    return 0 if 0 in (first, second) else max(first, second)
 
 
 def alignments(problem: Problem, found: Extents, given: Mapping[str, Shaped]) -> dict[str, int]:

@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from tilelayout import LayoutError
+
 from ...dtypes import dtype
 from .built import Built
 from .numbers import Extents, grid_size
 
 MULTIPROCESSORS = 4
 """That a simulated GPU has: few enough that CTAs take several tiles."""
+
+MOST_ELEMENTS = 1 << 28
+"""Of one array, from its first to its last."""
 
 
 def run(
@@ -42,9 +47,22 @@ def run(
     places: dict[str, Any] = {}
     for name, array in arrays.items():
         at = _places(name, array.shape, extents, built)
+        if at.min(initial=0) < 0:
+            raise LayoutError(
+                "simulate",
+                f"{name} lies at {at.min()} to {at.max()}, before its array begins",
+                "a layout with an offset, or strides that are not negative",
+            )
+        if at.max(initial=0) >= MOST_ELEMENTS:
+            raise LayoutError(
+                "simulate",
+                f"{name} reaches over {int(at.max()) + 1} elements, which would all be held and watched",
+                f"strides that stay below {MOST_ELEMENTS}",
+            )
         flat = np.zeros(int(at.max(initial=0)) + 1, array.dtype)
         mask = np.zeros(flat.size, bool)
         flat[at] = array
+        _check_shared(name, array, flat, at)
         mask[at] = True
         memory[name], there[name], places[name] = flat, mask, at
     how = {"numerics": numerics, "schedule": schedule}
@@ -83,6 +101,21 @@ def _launched(
         guarded={name: ~mask for name, mask in there.items()},
         **how,
     )
+
+
+def _check_shared(name: str, array: Any, flat: Any, at: Any) -> None:
+    """Refuse elements that lie in one place and differ: no memory is like that."""
+    lost = flat[at].view(np.uint8) != np.ascontiguousarray(array).view(np.uint8)
+    if lost.any():
+        lost = lost.reshape(*array.shape, -1).any(-1)
+        first = tuple(map(int, np.argwhere(lost)[0]))
+        other = tuple(map(int, np.argwhere((at == at[first]) & ~lost)[0]))
+        raise LayoutError(
+            "simulate",
+            f"{name}[{', '.join(map(str, first))}] and {name}[{', '.join(map(str, other))}] lie in one place, element "
+            f"{int(at[first])} of memory, and differ",
+            "pass what that memory holds",
+        )
 
 
 def _places(name: str, shape: tuple[int, ...], extents: Extents, built: Built) -> Any:

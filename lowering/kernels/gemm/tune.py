@@ -107,7 +107,7 @@ def tune(
         raise LayoutError("tune", f"the kernel is cut as {kernel.config}", "make it without config=")
     if not seconds > 0:
         raise LayoutError("tune", f"seconds = {seconds}", "a positive number")
-    has_c, beta = kernel.check_operands(given["C"], given["bias"], beta)
+    has_c, beta = kernel.check_operands(given["C"], given["bias"], beta, alpha)
     if given["D"] is None:
         given["D"] = new_array(kernel, given["A"], given["B"])
     names, reader = kernel.operands(has_c)
