@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -73,14 +74,15 @@ class Hint(Protocol):
 # --- barriers -----------------------------------------------------------------------------------
 
 
-class Waiting(Protocol):
+class Waiting(Protocol, ABC):
     """An instruction that may block: `begin`, then, once the wait is done, `end`."""
 
     waits = True
     orders = True
 
+    @abstractmethod
     def begin(self, warp: Warp, lanes: Lanes) -> Wait:
-        raise NotImplementedError(self.where())
+        """What must come true."""
 
     def end(self, warp: Warp, lanes: Lanes) -> None:
         """Once it is done."""

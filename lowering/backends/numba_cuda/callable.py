@@ -5,6 +5,7 @@ A subclass says what it accepts and what is emitted; numba sees all of them as o
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -19,7 +20,7 @@ from ...program import Program
 from .ptx import CompileError, compiled_for, instruction_refusal
 
 
-class KernelFunction:
+class KernelFunction(ABC):
     """A program that kernels call.  Public attributes that numba can use are attributes inside kernels, too.
 
     Attributes:
@@ -32,9 +33,9 @@ class KernelFunction:
         self.program = program
         self._numba_type_ = KernelFunctionType(self)
 
+    @abstractmethod
     def accept(self, given: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         """TypingError, in words, unless the function takes arguments of these types."""
-        raise NotImplementedError
 
     def __call__(self, *given: Any) -> NoReturn:
         """Only kernels can call it."""
