@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,8 +14,25 @@ from .tile import Tile, TileRegion, as_region
 from .window import Window
 
 
+class Call(Displayed, ABC):
+    """What every call is: the name of its primitive, and operands by role."""
+
+    primitive: ClassVar[str]
+    _painter: ClassVar[str] = "lowering.display"
+    _explorer: ClassVar[str] = "lowering.explore"
+
+    @abstractmethod
+    def operands(self) -> Iterator[tuple[str, Any]]:
+        """(role, region) in an order of the call's own; a window where it is one."""
+
+    @property
+    def tiles(self) -> dict[str, Any]:
+        """Role -> tile; a window stands for itself."""
+        return {role: region.tile for role, region in self.operands()}
+
+
 @dataclass(frozen=True)
-class GemmCall(Displayed):
+class GemmCall(Call):
     """``D = alpha * A @ B + beta * C``, not lowered yet.
 
     Attributes:
@@ -24,8 +42,6 @@ class GemmCall(Displayed):
     """
 
     primitive: ClassVar[str] = "gemm"
-    _painter: ClassVar[str] = "lowering.display"
-    _explorer: ClassVar[str] = "lowering.explore"
 
     D: TileRegion
     A: TileRegion
@@ -39,11 +55,6 @@ class GemmCall(Displayed):
     def operands(self) -> Iterator[tuple[str, TileRegion]]:
         """(role, region) in the order D, A, B, C."""
         yield from (("D", self.D), ("A", self.A), ("B", self.B), ("C", self.C))
-
-    @property
-    def tiles(self) -> dict[str, Tile]:
-        """Role -> tile."""
-        return {role: region.tile for role, region in self.operands()}
 
     def __str__(self) -> str:
         a = f"{self.A}.T" if self.transpose_a else str(self.A)
@@ -77,7 +88,7 @@ def gemm(
 
 
 @dataclass(frozen=True)
-class CopyCall(Displayed):
+class CopyCall(Call):
     """``dst = src``, element by element in logical order, not lowered yet.
 
     Attributes:
@@ -85,8 +96,6 @@ class CopyCall(Displayed):
     """
 
     primitive: ClassVar[str] = "copy"
-    _painter: ClassVar[str] = "lowering.display"
-    _explorer: ClassVar[str] = "lowering.explore"
 
     dst: TileRegion | Window
     src: TileRegion | Window
@@ -94,11 +103,6 @@ class CopyCall(Displayed):
     def operands(self) -> Iterator[tuple[str, Any]]:
         """(role, region) in the order dst, src."""
         yield from (("dst", self.dst), ("src", self.src))
-
-    @property
-    def tiles(self) -> dict[str, Any]:
-        """Role -> tile."""
-        return {role: region.tile for role, region in self.operands()}
 
     def __str__(self) -> str:
         return f"{self.dst} ({self.dst.tile.scope}) = {self.src} ({self.src.tile.scope})"
@@ -124,12 +128,10 @@ def copy(dst: Tile | TileRegion | Window, src: Tile | TileRegion | Window) -> Co
 
 
 @dataclass(frozen=True)
-class FillCall(Displayed):
+class FillCall(Call):
     """``dst = value`` in every element, not lowered yet."""
 
     primitive: ClassVar[str] = "fill"
-    _painter: ClassVar[str] = "lowering.display"
-    _explorer: ClassVar[str] = "lowering.explore"
 
     dst: TileRegion
     value: Any
@@ -137,11 +139,6 @@ class FillCall(Displayed):
     def operands(self) -> Iterator[tuple[str, TileRegion]]:
         """(role, region) of dst alone."""
         yield "dst", self.dst
-
-    @property
-    def tiles(self) -> dict[str, Tile]:
-        """Role -> tile."""
-        return {"dst": self.dst.tile}
 
     def __str__(self) -> str:
         return f"{self.dst} = {self.value}"
@@ -158,12 +155,10 @@ def fill(dst: Tile | TileRegion, value: Any) -> FillCall:
 
 
 @dataclass(frozen=True)
-class CastCall(Displayed):
+class CastCall(Call):
     """``dst = src``, element by element in logical order, each converted to dst's type; not lowered yet."""
 
     primitive: ClassVar[str] = "cast"
-    _painter: ClassVar[str] = "lowering.display"
-    _explorer: ClassVar[str] = "lowering.explore"
 
     dst: TileRegion
     src: TileRegion
@@ -171,11 +166,6 @@ class CastCall(Displayed):
     def operands(self) -> Iterator[tuple[str, TileRegion]]:
         """(role, region) in the order dst, src."""
         yield from (("dst", self.dst), ("src", self.src))
-
-    @property
-    def tiles(self) -> dict[str, Tile]:
-        """Role -> tile."""
-        return {role: region.tile for role, region in self.operands()}
 
     def __str__(self) -> str:
         return f"{self.dst} = {self.dst.tile.dtype}({self.src})"
@@ -198,7 +188,7 @@ def cast(dst: Tile | TileRegion, src: Tile | TileRegion) -> CastCall:
 
 
 @dataclass(frozen=True)
-class ElementwiseCall(Displayed):
+class ElementwiseCall(Call):
     """``dst = function(src, ...)``, element by element in logical order, not lowered yet.
 
     Attributes:
@@ -207,8 +197,6 @@ class ElementwiseCall(Displayed):
     """
 
     primitive: ClassVar[str] = "elementwise"
-    _painter: ClassVar[str] = "lowering.display"
-    _explorer: ClassVar[str] = "lowering.explore"
 
     dst: TileRegion
     function: Any
@@ -219,11 +207,6 @@ class ElementwiseCall(Displayed):
         yield "dst", self.dst
         for i, src in enumerate(self.srcs):
             yield "src" if len(self.srcs) == 1 else f"src{i}", src
-
-    @property
-    def tiles(self) -> dict[str, Tile]:
-        """Role -> tile."""
-        return {role: region.tile for role, region in self.operands()}
 
     def __str__(self) -> str:
         name = getattr(self.function, "name", self.function)

@@ -6,6 +6,8 @@ instruction that was emitted before is not emitted again.
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from tilelayout import LayoutError
 from tilelayout.expr import Bitwise, Division, Expr, FloorDiv, Index, Polynomial, Shift, Var, bounds
 
@@ -35,6 +37,17 @@ def split_constant(x: Index) -> tuple[Index, int]:
     return x - constant, constant
 
 
+def finite(x: Index) -> tuple[int, int]:
+    """The least and the largest value.
+
+    Errors: LayoutError where a variable is unbounded.
+    """
+    low, high = bounds(x)
+    if low is None or high is None:
+        raise LayoutError("address", f"{x} is unbounded", "give its variables bounds")
+    return low, high
+
+
 def reach(x: Index) -> int:
     """The largest absolute value that `x` or a part of it can take, in whatever order sums are formed.
 
@@ -51,7 +64,7 @@ def reach(x: Index) -> int:
         for mono, k in x.terms.items():
             term = abs(k)
             for atom in mono:
-                term *= max(abs(b) for b in _finite(atom))
+                term *= max(abs(b) for b in finite(atom))
                 most = max(most, reach(atom))
             total += term
         return max(total, most)
@@ -62,7 +75,7 @@ def reach(x: Index) -> int:
         parts = x.operands
     elif isinstance(x, Shift):
         parts = (x.operand, x.count)
-    return max([abs(b) for b in _finite(x)] + [reach(part) for part in parts])
+    return max([abs(b) for b in finite(x)] + [reach(part) for part in parts])
 
 
 def width(x: Index) -> int:
@@ -70,7 +83,7 @@ def width(x: Index) -> int:
 
     Errors: LayoutError where 64 do not suffice.
     """
-    low, high = _finite(x)
+    low, high = finite(x)
     for bits, limit in _LIMIT.items():
         if -limit <= low and high < limit:
             return bits
@@ -97,13 +110,6 @@ def literal(x: int, bits: int) -> str:
     return str((x + limit) % (2 * limit) - limit)
 
 
-def _finite(x: Index) -> tuple[int, int]:
-    low, high = bounds(x)
-    if low is None or high is None:
-        raise LayoutError("address", f"{x} is unbounded", "give its variables bounds")
-    return low, high
-
-
 class IndexCode:
     """Emits the instructions of expressions, in order, into `lines`.
 
@@ -112,7 +118,10 @@ class IndexCode:
         used: registers taken so far, by width in bits; they are numbered ``base0, base1 ...`` on the base
             name of their width.
         variables: the variables met, by name.
+        fused: whether a term is multiplied and added in one instruction.
     """
+
+    fused: ClassVar[bool] = True
 
     def __init__(self, lines: list[str], variables: dict[str, str], base: dict[int, str]) -> None:
         self.lines = lines
@@ -145,16 +154,12 @@ class IndexCode:
             return register
         if bits < own:
             return self.emit("cvt.u32.u64", 32, register)
-        return self.emit("cvt.u64.u32" if _finite(x)[0] >= 0 else "cvt.s64.s32", 64, register)
+        return self.emit("cvt.u64.u32" if finite(x)[0] >= 0 else "cvt.s64.s32", 64, register)
 
     def _compute(self, x: Expr, bits: int) -> str:
         """`x` in a register of the width that it needs."""
         if isinstance(x, Var):
-            if x.name not in self._registers:
-                known = ", ".join(self._registers)
-                raise LayoutError("address", f"a kernel has no variable {x.name!r}", f"it has {known}")
-            self.variables.add(x.name)
-            register = self._registers[x.name]  # of 32 bits, whatever bounds the variable claims
+            register = self._variable(x)  # of 32 bits, whatever bounds the variable claims
             return register if bits == 32 else self.emit("cvt.s64.s32", 64, register)
         if isinstance(x, Polynomial):
             return self._sum(x, bits)
@@ -169,11 +174,19 @@ class IndexCode:
         if isinstance(x, Shift):
             left = x.symbol == "<<"
             wide = bits if left else max(bits, width(x.operand))
-            operation = f"shl.b{wide}" if left else f"shr.{'u' if _finite(x.operand)[0] >= 0 else 's'}{wide}"
+            operation = f"shl.b{wide}" if left else f"shr.{'u' if finite(x.operand)[0] >= 0 else 's'}{wide}"
             # PTX lets a shift by more than the width give what unlimited integers give.
             operand = self._register(x.operand, wide)
             return self._narrowed(self.emit(operation, wide, operand, self.value(x.count, 32)), wide, bits)
         raise LayoutError("address", f"{type(x).__name__} {x} has no PTX")
+
+    def _variable(self, x: Var) -> str:
+        """The register of a variable, which has been met now."""
+        if x.name not in self._registers:
+            known = ", ".join(self._registers)
+            raise LayoutError("address", f"the kernel has no variable {x.name!r}", f"it has {known}")
+        self.variables.add(x.name)
+        return self._registers[x.name]
 
     def _register(self, x: Index, bits: int) -> str:
         """Like `value`, but a literal is moved to a register."""
@@ -185,27 +198,31 @@ class IndexCode:
 
     def _sum(self, x: Polynomial, bits: int) -> str:
         """Wrapping arithmetic: the sum fits, so it is right whatever its parts do."""
-        terms = sorted(
-            ((mono, k) for mono, k in x.terms.items() if mono),
-            key=lambda t: (-t[1], [a.order() for a in t[0]]),
-        )
+        terms = [(mono, k) for mono, k in x.terms.items() if mono]
         total = ""
-        for mono, k in terms:
-            product = self.value(mono[0], bits)
-            for atom in mono[1:]:
-                product = self.emit(f"mul.lo.s{bits}", bits, product, self.value(atom, bits))
-            if total and k != 1:
-                total = self.emit(f"mad.lo.s{bits}", bits, product, literal(k, bits), total)
-                continue
-            if k != 1:
-                power = k > 0 and not k & k - 1
-                operation, factor = (
-                    ("shl.b", str(k.bit_length() - 1)) if power else ("mul.lo.s", literal(k, bits))
-                )
-                product = self.emit(f"{operation}{bits}", bits, product, factor)
-            total = self.emit(f"add.s{bits}", bits, total, product) if total else product
+        for mono, k in sorted(terms, key=lambda term: self._order(*term)):
+            total = self._term(mono, k, total, bits)
         constant = x.terms.get((), 0)
         return self.emit(f"add.s{bits}", bits, total, literal(constant, bits)) if constant else total
+
+    def _order(self, mono: tuple[Expr, ...], k: int) -> tuple[Any, ...]:
+        """What the terms of a sum are sorted by."""
+        return -k, [a.order() for a in mono]
+
+    def _term(self, mono: tuple[Expr, ...], k: int, total: str, bits: int) -> str:
+        """``total + k * mono``; an empty total is none."""
+        product = self.value(mono[0], bits)
+        for atom in mono[1:]:
+            product = self.emit(f"mul.lo.s{bits}", bits, product, self.value(atom, bits))
+        if total and k != 1 and self.fused:
+            return self.emit(f"mad.lo.s{bits}", bits, product, literal(k, bits), total)
+        if k != 1:
+            power = k > 0 and not k & k - 1
+            operation, factor = (
+                ("shl.b", str(k.bit_length() - 1)) if power else ("mul.lo.s", literal(k, bits))
+            )
+            product = self.emit(f"{operation}{bits}", bits, product, factor)
+        return self.emit(f"add.s{bits}", bits, total, product) if total else product
 
     def _division(self, x: Division, bits: int) -> str:
         quotient = isinstance(x, FloorDiv)
@@ -213,7 +230,7 @@ class IndexCode:
         own = width(x.dividend)
         wide = own if power and x.divisor <= 1 << 31 else max(own, width(x.divisor))  # type: ignore[operator]
         dividend, divisor = self._register(x.dividend, wide), self.value(x.divisor, wide)
-        sign = "u" if _finite(x.dividend)[0] >= 0 else "s"
+        sign = "u" if finite(x.dividend)[0] >= 0 else "s"
         if power:
             # Arithmetic shifts and masks floor, also below zero.
             if quotient:

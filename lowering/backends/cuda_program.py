@@ -5,15 +5,13 @@ Every instruction but moves and constants is a ``__device__`` helper around its 
 
 from __future__ import annotations
 
-from tilelayout import LayoutError
-from tilelayout.expr import Index, render, variables
+from tilelayout.expr import Index, render
 
 from ..isa.operand_map import LANES
 from ..program import Address, Comment, Program, Step, walk
-from .address import index_bits
 from .cuda_kernel import KernelText
 from .cuda_structured import StructuredText
-from .cuda_text import COORDINATES, PLAIN
+from .cuda_text import PLAIN, coordinate_lines
 from .names import comment_line
 
 
@@ -40,28 +38,17 @@ class _StraightText(KernelText):
 
     def text(self) -> str:
         lines = [self.line(s) for s, _ in walk(self.program.body, {})]
-        body = [*self.shared_arrays(), *self.coordinates(), *self.register_arrays(), "", *lines]
+        arguments = [a for step in self.program.steps for a in step.arguments]
+        places = coordinate_lines(f"cuda_program {self.program.name}", arguments)
+        body = [*self.shared_arrays(), *places, *self.register_arrays(), "", *lines]
         return self.whole([], str(LANES * self.program.warps), self.pointer_parameters(), body)
-
-    def coordinates(self) -> list[str]:
-        """Declarations of the coordinates that are used, wide enough for every index."""
-        addresses = [a for step in self.program.steps for a in step.arguments if isinstance(a, Address)]
-        kind = "long long" if any(index_bits(a) == 64 for a in addresses) else "int"
-        used = {v.name for a in addresses for v in variables(a.element)}
-        if not used <= COORDINATES.keys():
-            raise LayoutError(
-                f"cuda_program {self.program.name}",
-                f"an address uses {', '.join(sorted(used - COORDINATES.keys()))}",
-                f"a kernel has {' and '.join(COORDINATES)}",
-            )
-        return [f"const {kind} {v} = {value};" for v, value in COORDINATES.items() if v in used]
 
     def integer(self, x: Index) -> str:
         return render(x, "c")
 
     def line(self, statement: Comment | Step) -> str:
         if isinstance(statement, Comment):
-            return f"// {comment_line(statement.text)}".rstrip()
+            return comment_line(statement.text)
         instruction = statement.instruction
         kinds: list[str] = []
         texts: dict[str, list[str]] = {}

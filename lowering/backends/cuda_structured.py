@@ -10,14 +10,14 @@ import re
 from textwrap import wrap
 
 from tilelayout import LayoutError
-from tilelayout.expr import Bitwise, Division, Index, Polynomial, Shift, bounds, render, variables
+from tilelayout.expr import Bitwise, Division, Index, Polynomial, Shift, render, variables
 
 from ..control import GRID, Compare, Condition, Parameter, Set, TensorMap, assigned, comparisons, mentioned
 from ..isa.operand_map import LANES
 from ..isa.parameter import LOAD_PARAMETER
 from ..isa.record import Instruction, Operand
 from ..program import Address, Argument, Comment, If, Instr, Program, Statement, While, every, unrolled
-from .address import byte_offset, width
+from .address import byte_offset, finite, width
 from .cuda_helpers import TENSOR_MAP, is_constant
 from .cuda_kernel import KernelText
 from .cuda_text import PLAIN, in_sum, no_macro
@@ -150,7 +150,7 @@ class StructuredText(KernelText):
         further = indent + "    "
         for s in body:
             if isinstance(s, Comment):
-                out.append(f"{indent}// {comment_line(s.text)}".rstrip())
+                out.append(indent + comment_line(s.text))
             elif isinstance(s, Set):
                 out.append(f"{indent}{self.spelled[s.variable.name]} = {self.integer(s.value)};")
             elif isinstance(s, While):
@@ -209,11 +209,11 @@ def holds(x: Index, bits: int) -> bool:
     >>> holds(i - n, 32), holds(i + n, 32), holds((i + n) // 4, 32), holds(i + n, 64)
     (True, False, False, True)
     """
-    low, high = _finite(x)
+    low, high = finite(x)
     if isinstance(x, Polynomial):
         low = high = 0
         for mono, k in x.terms.items():
-            ends = [_finite(atom) for atom in mono]
+            ends = [finite(atom) for atom in mono]
             most = abs(k)
             for least, largest in ends:
                 most *= max(1, abs(least), abs(largest))  # 1: a product of the others comes before a zero
@@ -222,13 +222,6 @@ def holds(x: Index, bits: int) -> bool:
             low -= 0 if signed else most
     limit = 1 << bits - 1
     return -limit <= low and high < limit and all(holds(part, bits) for part in _parts(x, bits))
-
-
-def _finite(x: Index) -> tuple[int, int]:
-    low, high = bounds(x)
-    if low is None or high is None:
-        raise LayoutError("address", f"{x} is unbounded", "give its variables bounds")
-    return low, high
 
 
 def _parts(x: Index, bits: int) -> tuple[Index, ...]:

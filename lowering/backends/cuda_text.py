@@ -9,6 +9,7 @@ header is needed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tilelayout import LayoutError
@@ -99,7 +100,7 @@ class _Source:
         lines = [f"{self.declaration(r)};" for r in self.core.registers if r not in passed]
         for statement, _ in walk(self.core.body, {}):
             if isinstance(statement, Comment):
-                lines.append(f"// {comment_line(statement.text)}".rstrip())
+                lines.append(comment_line(statement.text))
             else:
                 lines.append(self.statement(statement))
         head = f"__device__ __forceinline__ void {self.function}("
@@ -142,26 +143,11 @@ class _Source:
         return "\n".join([*notes, function(head, parameters, lines)])
 
     def coordinates(self) -> list[str]:
-        """Declarations of the coordinates that are used, wide enough for every index."""
-        addresses = [
-            a
-            for i in (*self.kernel.loads, *self.kernel.stores)
-            for a in i.arguments
-            if isinstance(a, Address)
-        ]
-        # C computes in the type of the variables.
-        kind = "long long" if any(index_bits(a) == 64 for a in addresses) else "int"
-        used = {v.name for a in addresses for v in variables(a.element)}  # of its unit and bit too
-        if not used <= COORDINATES.keys():
-            raise LayoutError(
-                f"cuda_source {self.kernel.name}",
-                f"an address uses {', '.join(sorted(used - COORDINATES.keys()))}",
-                f"a kernel has {' and '.join(COORDINATES)}",
-            )
+        """Of warps beyond the program's, each is again one of them."""
+        arguments = [a for i in (*self.kernel.loads, *self.kernel.stores) for a in i.arguments]
         warps = self.core.warps
-        again = f"({COORDINATES['warp']}) % {warps}" if self.kernel.threads > LANES * warps else None
-        places = {**COORDINATES, **({"warp": again} if again else {})}
-        return [f"const {kind} {v} = {value};" for v, value in places.items() if v in used]
+        again = {"warp": f"({COORDINATES['warp']}) % {warps}"} if self.kernel.threads > LANES * warps else {}
+        return coordinate_lines(f"cuda_source {self.kernel.name}", arguments, COORDINATES | again)
 
     def load(self, i: Instr) -> str:
         target, *places = i.arguments
@@ -216,6 +202,26 @@ class _Source:
         if not isinstance(place, Address):
             raise ValueError(f"{self.kernel.name}: an address is expected, got {place}")
         return place.buffer, render(place.unit, "c")
+
+
+def coordinate_lines(
+    text: str, arguments: Iterable[object], spelled: Mapping[str, str] = COORDINATES
+) -> list[str]:
+    """Declarations of the coordinates that addresses among the arguments use, wide enough for every index.
+
+    Errors: LayoutError, naming the text, for an address with another variable.
+    """
+    addresses = [a for a in arguments if isinstance(a, Address)]
+    # C computes in the type of the variables.
+    kind = "long long" if any(index_bits(a) == 64 for a in addresses) else "int"
+    used = {v.name for a in addresses for v in variables(a.element)}  # of its unit and bit too
+    if not used <= spelled.keys():
+        raise LayoutError(
+            text,
+            f"an address uses {', '.join(sorted(used - spelled.keys()))}",
+            f"a kernel has {' and '.join(spelled)}",
+        )
+    return [f"const {kind} {v} = {value};" for v, value in spelled.items() if v in used]
 
 
 def in_sum(index: str) -> str:

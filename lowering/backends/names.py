@@ -59,6 +59,6 @@ def _is_of(name: str, base: str) -> bool:
 
 
 def comment_line(text: str) -> str:
-    """A program's comment as the inside of one ``//`` line, which nothing in it can end or continue."""
-    line = " ".join(text.split())
+    """A program's comment as one ``//`` line, which nothing in it can end or continue."""
+    line = " ".join(["//", *text.split()])
     return line + "." if line.endswith("\\") else line

@@ -11,7 +11,8 @@ from ..isa.operand_map import LANES
 from ..isa.record import Instruction
 from ..program import Program
 from ..target import Target
-from .ptx_body import Module, ptx_version
+from .ptx_body import Module
+from .ptx_parts import ptx_version
 from .ptx_structured import StructuredModule
 
 

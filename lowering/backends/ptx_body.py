@@ -14,65 +14,12 @@ from ..program import Address, Buffer, Comment, Program, Registers, Step, walk
 from ..target import Target
 from .address import IndexCode, byte_offset, packing, split_constant
 from .names import Names, comment_line
+from .ptx_parts import SPECIAL, buffer_address, dynamic_array, module_text, register_groups, shared_array
 from .shared_memory import SharedMemory
-
-# What PTX reads by itself behind a %: a register of such a name would hide it, or be refused.
-SPECIAL = """
-    tid ntid laneid warpid nwarpid ctaid nctaid smid nsmid gridid clusterid nclusterid cluster_ctaid
-    cluster_nctaid cluster_ctarank cluster_nctarank is_explicit_cluster lanemask_eq lanemask_le lanemask_lt
-    lanemask_ge lanemask_gt clock clock_hi clock64 globaltimer globaltimer_lo globaltimer_hi total_smem_size
-    aggr_smem_size dynamic_smem_size current_graph_exec reserved_smem_offset_begin reserved_smem_offset_end
-    reserved_smem_offset_cap reserved_smem_offset_0 reserved_smem_offset_1
-""".split()
-NUMBERED = [f"envreg{i}" for i in range(32)] + [f"pm{i}{wide}" for i in range(8) for wide in ("", "_64")]
 
 # Immediate offsets are signed numbers of 32 bits; what lies beyond goes to the address register.
 _IMMEDIATE = 1 << 31
 _PAGE = 1 << 30
-
-
-def ptx_version(program: Program, target: Target) -> tuple[int, int]:
-    """The smallest PTX ISA version with the target and every instruction: old drivers take the text."""
-    return max([target.ptx, *[i.ptx for i in program.instructions]])
-
-
-def module_text(
-    program: Program,
-    target: Target,
-    before: list[str],
-    entry: str,
-    parameters: list[str],
-    threads: int,
-    body: list[str],
-) -> str:
-    """A module with one entry: what stands before it, its parameters with their commas, and its lines."""
-    major, minor = ptx_version(program, target)
-    return "\n".join(
-        [
-            f".version {major}.{minor}",
-            f".target {target}",
-            ".address_size 64",
-            *before,
-            "",
-            f".visible .entry {entry}(",
-            *[f"    {line}" for line in parameters],
-            ")",
-            f".reqntid {threads}",
-            *([f".minnctapersm {program.resident}"] if program.resident else []),
-            "{",
-            *[f"    {line}".rstrip() for line in body],
-            "}",
-            "",
-        ]
-    )
-
-
-def dynamic_array(shared: SharedMemory, name: str) -> list[str]:
-    """The array that the launch gives, if there is one; it begins where the most aligned buffer may."""
-    if not shared.dynamic:
-        return []
-    alignment = max(b.alignment for b in shared.offsets)
-    return ["", f".extern .shared .align {alignment} .b8 {name}[];  // {shared.dynamic} bytes"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +39,7 @@ class Module:
 
     def __init__(self, program: Program, target: Target, threads: int) -> None:
         self.program, self.target, self.threads = program, target, threads
-        names = Names([*SPECIAL, *NUMBERED])
+        names = Names(SPECIAL)
         self.thread, lane, warp = (f"%{names.one(n)}" for n in ("thread", "lane", "warp"))
         self.coordinates = {"lane": lane, "warp": warp}
         temporaries = {bits: f"%{names.family(base)}" for bits, base in ((32, "r"), (64, "rd"))}
@@ -121,7 +68,7 @@ class Module:
     def text(self) -> str:
         for statement, _ in walk(self.program.body, {}):
             if isinstance(statement, Comment):
-                self.lines.append(f"// {comment_line(statement.text)}".rstrip())
+                self.lines.append(comment_line(statement.text))
             else:
                 self.lines.append(self.statement(statement))
         passed = [(b, base) for b, base in self.bases.items() if b.space == "global"]
@@ -137,13 +84,11 @@ class Module:
     def declarations(self) -> list[str]:
         """The registers, in groups: the program's, addresses, coordinates, temporaries; arrays in shared memory."""
         out = [
-            f".shared .align {b.alignment} .b8 {base.symbol}[{b.bytes}];  // {b.dtype}[{b.elements}]{packing(b)}"
+            shared_array(b, base.symbol)
             for b, base in self.bases.items()
             if b.space == "shared" and not self.shared.dynamic
         ]
-        out += [
-            f".reg .{r.kind} {name}<{r.count}>;  // {r.role}: {r.dtype}" for r, name in self.groups.items()
-        ]
+        out += register_groups(self.groups)
         for buffer, base in self.bases.items():
             count = len(self.places[buffer])
             out.append(f".reg .b{base.bits} {base.register}{f', {base.within}<{count}>' if count else ''};")
@@ -170,14 +115,7 @@ class Module:
             if self.threads > LANES * self.program.warps:
                 out.append(f"rem.u32 {warp}, {warp}, {self.program.warps};")
         for buffer, base in self.bases.items():
-            if buffer.space == "global":
-                out.append(f"ld.param.u64 {base.register}, [{base.symbol}];")
-                out.append(f"cvta.to.global.u64 {base.register}, {base.register};")
-            elif self.shared.dynamic:
-                out.append(f"mov.u32 {base.register}, {self.dynamic};")
-                out.append(f"add.u32 {base.register}, {base.register}, {self.shared.offsets[buffer]};")
-            else:
-                out.append(f"mov.u32 {base.register}, {base.symbol};")
+            out += buffer_address(buffer, base.register, base.symbol, self.shared, self.dynamic)
         return out
 
     def statement(self, step: Step) -> str:

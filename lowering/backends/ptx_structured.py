@@ -24,9 +24,9 @@ from ..program import (
     unrolled,
 )
 from ..target import Target
-from .address import byte_offset, packing, split_constant, width
+from .address import byte_offset, split_constant, width
 from .names import Names, comment_line
-from .ptx_body import NUMBERED, SPECIAL, dynamic_array, module_text
+from .ptx_parts import SPECIAL, buffer_address, dynamic_array, module_text, register_groups, shared_array
 from .scopes import ScopedCode, flat
 from .shared_memory import SharedMemory
 
@@ -42,7 +42,7 @@ class StructuredModule:
 
     def __init__(self, program: Program, target: Target, threads: int) -> None:
         self.program, self.target, self.threads = program, target, threads
-        self.names = Names([*SPECIAL, *NUMBERED])
+        self.names = Names(SPECIAL)
         self.thread = f"%{self.names.one('thread')}"
         temporaries = {bits: f"%{self.names.family(base)}" for bits, base in ((32, "r"), (64, "rd"))}
         self.predicates, self.predicate_count = f"%{self.names.family('p')}", 0
@@ -98,14 +98,8 @@ class StructuredModule:
 
     def declarations(self) -> list[str]:
         """Arrays in shared memory, then the registers: the program's, variables, temporaries."""
-        out = [
-            f".shared .align {b.alignment} .b8 {self.symbols[b]}[{b.bytes}];  // {b.dtype}[{b.elements}]{packing(b)}"
-            for b in self.shared.offsets
-            if not self.shared.dynamic
-        ]
-        out += [
-            f".reg .{r.kind} {name}<{r.count}>;  // {r.role}: {r.dtype}" for r, name in self.groups.items()
-        ]
+        out = [] if self.shared.dynamic else [shared_array(b, self.symbols[b]) for b in self.shared.offsets]
+        out += register_groups(self.groups)
         out.append(f".reg .b32 {self.thread};")
         for bits in (32, 64):
             mine = [register for register, wide in self.registers.values() if wide == bits]
@@ -137,14 +131,7 @@ class StructuredModule:
             out += [f"mov.b64 {register}, {self.symbols[m]};", f"cvta.param.u64 {register}, {register};"]
         for b, base in self.bases.items():
             register = self.registers[base.name][0]
-            if b.space == "global":
-                out.append(f"ld.param.u64 {register}, [{self.symbols[b]}];")
-                out.append(f"cvta.to.global.u64 {register}, {register};")
-            elif self.shared.dynamic:
-                out.append(f"mov.u32 {register}, {self.dynamic};")
-                out.append(f"add.u32 {register}, {register}, {self.shared.offsets[b]};")
-            else:
-                out.append(f"mov.u32 {register}, {self.symbols[b]};")
+            out += buffer_address(b, register, self.symbols[b], self.shared, self.dynamic)
         return out
 
     # --- statements -----------------------------------------------------------------------------------
@@ -152,7 +139,7 @@ class StructuredModule:
     def body(self, statements: tuple[Statement, ...]) -> None:
         for s in statements:
             if isinstance(s, Comment):
-                self.code.line(f"// {comment_line(s.text)}".rstrip())
+                self.code.line(comment_line(s.text))
             elif isinstance(s, Set):
                 self.assign(s)
             elif isinstance(s, If):

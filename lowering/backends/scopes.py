@@ -7,12 +7,11 @@ does not change, so that a kernel's inner loop holds the work that is its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from tilelayout import LayoutError
-from tilelayout.expr import Expr, Index, Polynomial, Var, bounds, variables
+from tilelayout.expr import Expr, Index, Var, bounds, variables
 
-from .address import IndexCode, literal, width
+from .address import IndexCode, width
 
 Lines = list[Any]
 """Lines of text, and lists of them for what is nested."""
@@ -40,6 +39,8 @@ class ScopedCode(IndexCode):
 
     Variables are registers that change; each other register is written once.
     """
+
+    fused: ClassVar[bool] = False  # a product by itself may change less often than the sum
 
     def __init__(self, variables: dict[str, str], base: dict[int, str]) -> None:
         super().__init__([], variables, base)
@@ -125,11 +126,7 @@ class ScopedCode(IndexCode):
 
     def _compute(self, x: Expr, bits: int) -> str:
         if isinstance(x, Var):
-            if x.name not in self._registers:
-                known = ", ".join(self._registers)
-                raise LayoutError("address", f"the kernel has no variable {x.name!r} here", f"it has {known}")
-            self.variables.add(x.name)
-            register, own = self._registers[x.name], 64 if x.name in self.wide else 32
+            register, own = self._variable(x), 64 if x.name in self.wide else 32
             if bits == own:
                 return register
             if bits < own:
@@ -137,27 +134,9 @@ class ScopedCode(IndexCode):
             return self.emit("cvt.u64.u32" if (bounds(x)[0] or 0) >= 0 else "cvt.s64.s32", 64, register)
         return super()._compute(x, bits)
 
-    def _sum(self, x: Polynomial, bits: int) -> str:
+    def _order(self, mono: tuple[Expr, ...], k: int) -> tuple[Any, ...]:
         """Terms that change least come first, so that their sum is computed least often."""
-        parts = [(mono, k) for mono, k in x.terms.items() if mono]
-        ranked = sorted(parts, key=lambda t: (self._rank(t[0]), -t[1], [a.order() for a in t[0]]))
-        total = ""
-        for mono, k in ranked:
-            total = self._term(mono, k, total, bits)
-        constant = x.terms.get((), 0)
-        return self.emit(f"add.s{bits}", bits, total, literal(constant, bits)) if constant else total
-
-    def _term(self, mono: tuple[Expr, ...], k: int, total: str, bits: int) -> str:
-        product = self.value(mono[0], bits)
-        for atom in mono[1:]:
-            product = self.emit(f"mul.lo.s{bits}", bits, product, self.value(atom, bits))
-        if k != 1:
-            power = k > 0 and not k & k - 1
-            operation, factor = (
-                (f"shl.b{bits}", str(k.bit_length() - 1)) if power else (f"mul.lo.s{bits}", literal(k, bits))
-            )
-            product = self.emit(operation, bits, product, factor)
-        return self.emit(f"add.s{bits}", bits, total, product) if total else product
+        return self._rank(mono), *super()._order(mono, k)
 
     def _rank(self, mono: tuple[Expr, ...]) -> int:
         """The innermost scope in which a product changes."""

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from .ordering import ordering
 from .protocols import CTA_BARRIER, NAMED_BARRIER, WARP_BARRIER
 from .record import Instruction, Operand
 
 _SECTION = "Parallel Synchronization and Communication Instructions: bar, barrier"
 
 
-def nothing(values: Mapping[str, Any]) -> dict[str, Any]:
-    """No register changes; the reference machine knows what is ordered."""
-    return {}
-
-
 def _barrier(
     name: str, template: str, operands: tuple[Operand, ...], section: str, protocol: str
 ) -> Instruction:
-    return Instruction(
-        name, template, operands, 75, (6, 3), section, nothing, effect="memory", collective=True, protocol=protocol
-    )  # fmt: skip
+    return ordering(name, template, operands, section, protocol, 75, (6, 3), collective=True)
 
 
 BAR_SYNC = _barrier("bar.sync", "bar.sync 0;", (), _SECTION, CTA_BARRIER)

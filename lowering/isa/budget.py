@@ -6,7 +6,7 @@ from functools import cache
 
 from tilelayout import LayoutError
 
-from .barrier import nothing
+from .ordering import ordering
 from .protocols import HINT
 from .record import Instruction
 
@@ -22,16 +22,14 @@ def setmaxnreg(count: int, more: bool) -> Instruction:
     if count % 8 or not 24 <= count <= 256:
         raise LayoutError("setmaxnreg", f"{count} registers: a multiple of 8 from 24 to 256 is needed")
     direction = "inc" if more else "dec"
-    return Instruction(
+    return ordering(
         f"setmaxnreg.{direction}.{count}",
         f"setmaxnreg.{direction}.sync.aligned.u32 {count};",
         (),
+        "Miscellaneous Instructions: setmaxnreg",
+        HINT,
         90,
         (8, 0),
-        "Miscellaneous Instructions: setmaxnreg",
-        nothing,
-        effect="memory",
         collective=True,
         specific=ARCHITECTURES,
-        protocol=HINT,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .barrier import nothing
+from .ordering import FENCES, ordering
 from .protocols import BULK_COMMIT as _COMMIT
 from .protocols import BULK_LOAD as _LOAD
 from .protocols import BULK_STORE as _STORE
@@ -24,9 +24,7 @@ def _bulk(
     protocol: str,
     ptx: tuple[int, int] = (8, 0),
 ) -> Instruction:
-    return Instruction(
-        name, template, operands, 90, ptx, f"{_SECTION}{what}", nothing, effect="memory", protocol=protocol
-    )  # fmt: skip
+    return ordering(name, template, operands, f"{_SECTION}{what}", protocol, 90, ptx)
 
 
 def _coordinates(rank: int) -> tuple[str, list[Operand]]:
@@ -87,27 +85,17 @@ BULK_WAIT = _wait(False)
 BULK_WAIT_READ = _wait(True)
 """The same, until shared memory may be overwritten."""
 
-FENCE_PROXY_ASYNC = Instruction(
-    "fence.proxy.async.shared::cta",
-    "fence.proxy.async.shared::cta;",
-    (),
-    90,
-    (8, 0),
-    "Parallel Synchronization and Communication Instructions: membar, fence",
-    nothing,
-    effect="memory",
-    protocol=PROXY_FENCE,
+FENCE_PROXY_ASYNC = ordering(
+    "fence.proxy.async.shared::cta", "fence.proxy.async.shared::cta;", (), FENCES, PROXY_FENCE, 90, (8, 0)
 )
 """Between stores to shared memory by threads and their reading by the copy engine."""
 
-PREFETCH_MAP = Instruction(
+PREFETCH_MAP = ordering(
     "prefetch.tensormap",
     "prefetch.tensormap [{map}];",
     (_MAP,),
+    "Data Movement and Conversion Instructions: prefetch, prefetchu",
+    HINT,
     90,
     (8, 0),
-    "Data Movement and Conversion Instructions: prefetch, prefetchu",
-    nothing,
-    effect="memory",
-    protocol=HINT,
 )

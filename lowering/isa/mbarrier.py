@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..target import Target
-from .barrier import nothing
+from .ordering import FENCES, ordering
 from .protocols import CP_ASYNC_ARRIVE as _COPIES_ARRIVE
 from .protocols import MBARRIER_ARRIVE as _ARRIVE
 from .protocols import MBARRIER_EXPECT as _EXPECT
@@ -31,16 +31,20 @@ def _record(
     sm: int = 90,
     ptx: tuple[int, int] = (7, 8),
 ) -> Instruction:
-    return Instruction(
+    return ordering(name, template, operands, f"{_SECTION}.{what}", protocol, sm, ptx)
+
+
+def _wait(name: str, test: str, what: str, sm: int, ptx: tuple[int, int]) -> Instruction:
+    """Spins on a test of a phase until the phase of that parity is complete."""
+    return _record(
         name,
-        template,
-        operands,
+        f"{{{{ .reg .pred P; AGAIN: mbarrier.{test}.b64 P, [{{bar}}], {{parity}}; @P bra DONE; "
+        "bra AGAIN; DONE: }}",
+        (_BAR, Operand("parity", 1, "value", "read")),
+        what,
+        _WAIT,
         sm,
         ptx,
-        f"{_SECTION}.{what}",
-        nothing,
-        effect="memory",
-        protocol=protocol,
     )
 
 
@@ -55,16 +59,8 @@ MBARRIER_INIT = _record(
 )
 """By one thread, before all others may use the barrier."""
 
-MBARRIER_FENCE = Instruction(
-    "fence.mbarrier_init",
-    "fence.mbarrier_init.release.cluster;",
-    (),
-    90,
-    (8, 0),
-    "Parallel Synchronization and Communication Instructions: membar, fence",
-    nothing,
-    effect="memory",
-    protocol=_FENCE,
+MBARRIER_FENCE = ordering(
+    "fence.mbarrier_init", "fence.mbarrier_init.release.cluster;", (), FENCES, _FENCE, 90, (8, 0)
 )
 
 MBARRIER_ARRIVE = _record(
@@ -81,18 +77,6 @@ MBARRIER_EXPECT = _record(
     ptx=(8, 0),
 )
 
-MBARRIER_SPIN = _record(
-    "mbarrier.spin",
-    "{{ .reg .pred P; AGAIN: mbarrier.test_wait.parity.shared.b64 P, [{bar}], {parity}; @P bra DONE; "
-    "bra AGAIN; DONE: }}",
-    (_BAR, Operand("parity", 1, "value", "read")),
-    "test_wait",
-    _WAIT,
-    80,
-    (7, 1),
-)
-"""Spins on ``mbarrier.test_wait`` until the phase of that parity is complete."""
-
 CP_ASYNC_ARRIVE = _record(
     "cp.async.mbarrier.arrive.noinc",
     "cp.async.mbarrier.arrive.noinc.shared.b64 [{bar}];",
@@ -104,15 +88,11 @@ CP_ASYNC_ARRIVE = _record(
 )
 """One arrival for each active thread, when the copies that it has begun have landed."""
 
-MBARRIER_WAIT = _record(
-    "mbarrier.wait",
-    "{{ .reg .pred P; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 P, [{bar}], {parity}; @P bra DONE; "
-    "bra AGAIN; DONE: }}",
-    (_BAR, Operand("parity", 1, "value", "read")),
-    "try_wait",
-    _WAIT,
-)
-"""Spins on ``mbarrier.try_wait`` until the phase of that parity is complete."""
+MBARRIER_SPIN = _wait("mbarrier.spin", "test_wait.parity.shared", "test_wait", 80, (7, 1))
+"""By ``mbarrier.test_wait``, which answers at once."""
+
+MBARRIER_WAIT = _wait("mbarrier.wait", "try_wait.parity.shared::cta", "try_wait", 90, (7, 8))
+"""By ``mbarrier.try_wait``, which suspends the thread for a while."""
 
 
 def mbarrier_wait(target: Target) -> Instruction:
@@ -136,7 +116,7 @@ def mbarrier_arrive_behind(count: int, elected: bool = True, kind: Kind = "f32")
         if elected
         else "@P mbarrier.arrive.shared.b64 s, [{bar}]; }}"
     )
-    return Instruction(
+    return ordering(
         f"mbarrier.arrive.{'behind' if elected else 'first.behind'}.{count}.{kind}",
         "{{ .reg .pred P; .reg .b64 s, wide; .reg .b32 x, y; "
         + word.format("x", "{r0}")
@@ -150,12 +130,10 @@ def mbarrier_arrive_behind(count: int, elected: bool = True, kind: Kind = "f32")
             Operand("zero", 1, "value", "read"),
             *[Operand(f"r{i}", 1, kind, "read") for i in range(count)],
         ),
-        90 if elected else 80,
-        (8, 0) if elected else (7, 0),
         f"{_SECTION}.arrive"
         + "; Parallel Synchronization and Communication Instructions: elect.sync" * elected,
-        nothing,
-        effect="memory",
+        _ARRIVE,
+        90 if elected else 80,
+        (8, 0) if elected else (7, 0),
         collective=True,
-        protocol=_ARRIVE,
     )

@@ -11,6 +11,8 @@ from itertools import permutations
 from random import Random
 from typing import Any
 
+import pytest
+
 from property_tests.algebra import reference
 from tilelayout import Iter, LayoutError, TileLayout, laneid, m, warpid
 
@@ -137,6 +139,25 @@ def drawn(
         if fits(places(layout)):
             yield layout, rng
             done += 1
+
+
+def by_size(fast: int, slow: int) -> pytest.MarkDecorator:
+    """Run a test of (sizes, seed) on sizes up to `fast`, and as a slow test on all from there to `slow`."""
+    small, large = range(1, fast + 1), range(fast + 1, slow + 1)
+    cases = [
+        pytest.param(small, 1, id=f"up to {fast}"),
+        pytest.param(large, 3, id=f"up to {slow}", marks=pytest.mark.slow),
+    ]
+    return pytest.mark.parametrize(("sizes", "seed"), cases)
+
+
+def by_count(fast: int, seeds: tuple[int, int] = (2, 4)) -> pytest.MarkDecorator:
+    """Run a test of (count, seed) on `fast` random operands, and as a slow test on ten thousand others."""
+    cases = [
+        pytest.param(fast, seeds[0], id=f"{fast}"),
+        pytest.param(10_000, seeds[1], id="10000", marks=pytest.mark.slow),
+    ]
+    return pytest.mark.parametrize(("count", "seed"), cases)
 
 
 def pairs(sizes: Sequence[int]) -> Iterator[tuple[TileLayout, TileLayout]]:

@@ -22,7 +22,8 @@ def check(layout: TileLayout, cosize: int) -> TileLayout | None:
     return found
 
 
-def check_all(sizes: range, seed: int) -> None:
+@compacts.by_size(24, 48)
+def test_every_compact_layout_with_gaps(sizes: range, seed: int) -> None:
     for layout, others, rng in compacts.every(sizes, seed):
         size = reference.size(layout)
         assert check(layout, size) == TileLayout(S[1:0])
@@ -32,30 +33,13 @@ def check_all(sizes: range, seed: int) -> None:
                 check(other, cosize)
 
 
-def check_random(seed: int, count: int) -> None:
+@compacts.by_count(1000)
+def test_random_layouts(count: int, seed: int) -> None:
     found = 0
     for layout, rng in compacts.drawn(seed, count, 12):
         reach = max(compacts.places(layout)) - min(compacts.places(layout)) + 1
         found += check(layout, rng.choice((1, 2, 3)) * reach + rng.choice((0, 0, 1, 2, 3))) is not None
     assert found > count // 20
-
-
-def test_compact_layouts_with_gaps() -> None:
-    check_all(range(1, 25), 1)
-
-
-def test_random_layouts() -> None:
-    check_random(2, 1000)
-
-
-@pytest.mark.slow
-def test_every_compact_layout_of_up_to_48_elements_with_gaps() -> None:
-    check_all(range(25, 49), 3)
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_layouts() -> None:
-    check_random(4, 10_000)
 
 
 def test_the_offset_makes_up_for_where_the_layout_begins() -> None:

@@ -13,8 +13,6 @@ from property_tests.algebra import compacts, reference
 from tilelayout import LayoutError, R, S, TileLayout, Undecided, laneid, m, warpid
 from tilelayout.algebra import compose as module
 
-RANDOM = 10_000
-
 
 def check(a: TileLayout, b: TileLayout, exact: bool = True) -> TileLayout | None:
     """The post-condition; `exact` also asks that nothing is refused that exists."""
@@ -46,7 +44,8 @@ def into(size: int, rng: Random) -> TileLayout:
     return TileLayout.from_iters(b.shard, (), {m: moved})
 
 
-def random_pairs(seed: int, count: int) -> None:
+@compacts.by_count(800, (1, 2))
+def test_random_pairs(count: int, seed: int) -> None:
     rng = Random(seed)
     outcomes = {True: 0, False: 0}
     for _ in range(count):
@@ -61,15 +60,6 @@ def test_every_pair_of_small_compact_layouts() -> None:
     outcomes = [check(a, b) is not None for a, b in compacts.pairs(range(1, 13))]
     assert True in outcomes
     assert False in outcomes
-
-
-def test_random_pairs() -> None:
-    random_pairs(1, 800)
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_pairs() -> None:
-    random_pairs(2, RANDOM)
 
 
 @pytest.mark.slow

@@ -126,7 +126,8 @@ def test_every_compact_layout_of_up_to_24_elements_by_every_compact_tiler() -> N
             check(compacts.on_axes(compacts.with_gaps(a, rng), rng), (size,), (compacts.with_gaps(b, rng),))
 
 
-def check_random(seed: int, count: int) -> None:
+@compacts.by_count(600, (3, 4))
+def test_random_divides_by_dimension(count: int, seed: int) -> None:
     rng = Random(seed)
     done = 0
     for _ in range(count):
@@ -135,15 +136,6 @@ def check_random(seed: int, count: int) -> None:
         tilers = tuple([rng.choice(tilers_of(n, rng, 2)) for n in shape])
         done += check(a, shape, tilers, rng.choice(DIVIDES))
     assert done > count // 10
-
-
-def test_random_divides_by_dimension() -> None:
-    check_random(3, 600)
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_divides() -> None:
-    check_random(4, 10_000)
 
 
 @pytest.mark.parametrize("kind", DIVIDES)

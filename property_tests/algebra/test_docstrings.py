@@ -43,7 +43,7 @@ def test_examples_are_found() -> None:
     assert counts["tilelayout.layout"] >= 15
     assert counts["tilelayout.axis"] >= 4
     assert counts["tilelayout.parts"] >= 2
-    assert sum(count for name, count in counts.items() if name.startswith("tilelayout.expr")) >= 20
+    assert sum(count for name, count in counts.items() if name.startswith("tilelayout.expr")) >= 35
     assert sum(counts.values()) >= 45
 
 

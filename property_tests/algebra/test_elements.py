@@ -30,19 +30,11 @@ def test_every_place_of_any_layout(layout: TileLayout) -> None:
     check(layout)
 
 
-def check_random(seed: int, count: int) -> None:
+@compacts.by_count(500, (1, 2))
+def test_random_layouts(count: int, seed: int) -> None:
     rng = Random(seed)
     for _ in range(count):
         check(compacts.anything(rng, 24, rng.choice(((m,), (m, laneid))), rng.random() < 0.3))
-
-
-def test_random_layouts() -> None:
-    check_random(1, 500)
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_layouts() -> None:
-    check_random(2, 10_000)
 
 
 @given(strategies.layouts(max_size=48), st.sampled_from(("m", "laneid", "warpid")))

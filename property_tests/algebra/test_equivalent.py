@@ -39,7 +39,8 @@ def test_small_shards_are_equivalent_when_their_tables_are(size: int) -> None:
             check(one, other)
 
 
-def check_random(seed: int, count: int) -> None:
+@compacts.by_count(600, (1, 2))
+def test_random_layouts_and_replicas(count: int, seed: int) -> None:
     """Replicas most of all: their sets of copies can be written in many ways."""
     rng = Random(seed)
     pool: dict[tuple, list[TileLayout]] = {}
@@ -57,15 +58,6 @@ def check_random(seed: int, count: int) -> None:
         outcomes[check(layout, other)] += 1
         alike.append(layout)
     assert min(outcomes) > count // 10
-
-
-def test_random_layouts_and_replicas() -> None:
-    check_random(1, 600)
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_layouts_and_replicas() -> None:
-    check_random(2, 10_000)
 
 
 @given(strategies.layouts(max_size=48), st.data())

@@ -56,34 +56,18 @@ def check(layout: TileLayout) -> None:
         assert inverse.inverse().equivalent(layout)
 
 
-def check_all(sizes: range, seed: int) -> None:
+@compacts.by_size(24, 48)
+def test_every_compact_layout_with_gaps(sizes: range, seed: int) -> None:
     for layout, others, _ in compacts.every(sizes, seed):
         assert reference.size(layout.inverse()) == reference.size(layout)
         for one in (layout, *others):
             check(one)
 
 
-def check_random(seed: int, count: int) -> None:
+@compacts.by_count(1000)
+def test_random_layouts(count: int, seed: int) -> None:
     for layout, _ in compacts.drawn(seed, count, 16, lambda places: choices(places) <= 3000):
         check(layout)
-
-
-def test_compact_layouts_with_gaps() -> None:
-    check_all(range(1, 25), 1)
-
-
-def test_random_layouts() -> None:
-    check_random(2, 1000)
-
-
-@pytest.mark.slow
-def test_every_compact_layout_of_up_to_48_elements_with_gaps() -> None:
-    check_all(range(25, 49), 3)
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_layouts() -> None:
-    check_random(4, 10_000)
 
 
 def test_a_bijection_walked_backwards_or_begun_inside() -> None:

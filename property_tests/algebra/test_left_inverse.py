@@ -51,7 +51,8 @@ def check(layout: TileLayout) -> bool:
     return True
 
 
-def check_all(sizes: range, seed: int) -> None:
+@compacts.by_size(24, 48)
+def test_every_compact_layout_with_gaps(sizes: range, seed: int) -> None:
     for layout, others, _ in compacts.every(sizes, seed):
         assert layout.left_inverse().equivalent(layout.inverse())
         assert check(others[0])
@@ -59,29 +60,12 @@ def check_all(sizes: range, seed: int) -> None:
             check(other)
 
 
-def check_random(seed: int, count: int) -> None:
+@compacts.by_count(500)
+def test_random_layouts(count: int, seed: int) -> None:
     found = 0
     for layout, _ in compacts.drawn(seed, count, 12, lambda places: max(places) <= 60):
         found += check(layout)
     assert found > count // 10
-
-
-def test_compact_layouts_with_gaps() -> None:
-    check_all(range(1, 25), 1)
-
-
-def test_random_layouts() -> None:
-    check_random(2, 500)
-
-
-@pytest.mark.slow
-def test_every_compact_layout_of_up_to_48_elements_with_gaps() -> None:
-    check_all(range(25, 49), 3)
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_layouts() -> None:
-    check_random(4, 10_000)
 
 
 def test_strides_that_interleave() -> None:

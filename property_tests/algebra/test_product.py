@@ -32,7 +32,8 @@ def check(a: TileLayout, b: TileLayout) -> bool:
     return True
 
 
-def check_pairs(sizes: range, seed: int) -> None:
+@compacts.by_size(8, 24)
+def test_every_pair_of_compact_layouts_with_gaps(sizes: range, seed: int) -> None:
     rng = Random(seed)
     for size in sizes:
         for a in compacts.compact(size):
@@ -43,28 +44,11 @@ def check_pairs(sizes: range, seed: int) -> None:
                     check(compacts.with_gaps(a, rng), compacts.with_gaps(b, rng))
 
 
-def check_random(seed: int, count: int) -> None:
+@compacts.by_count(600)
+def test_random_products(count: int, seed: int) -> None:
     rng = Random(seed)
     done = sum(check(compacts.anything(rng, 12), compacts.anything(rng, 8)) for _ in range(count))
     assert done > count // 20
-
-
-def test_compact_layouts_with_gaps() -> None:
-    check_pairs(range(1, 9), 1)
-
-
-def test_random_products() -> None:
-    check_random(2, 600)
-
-
-@pytest.mark.slow
-def test_compact_layouts_of_up_to_24_elements_with_gaps() -> None:
-    check_pairs(range(9, 25), 3)
-
-
-@pytest.mark.slow
-def test_ten_thousand_random_products() -> None:
-    check_random(4, 10_000)
 
 
 def test_a_number_is_that_many_copies() -> None:

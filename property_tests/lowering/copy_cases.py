@@ -105,7 +105,7 @@ def attempt(call: Any, **options: Any) -> Lowered | str:
     except DispatchError as error:
         found = " ".join(str(error).split())
     text = found if isinstance(found, str) else found.explain()
-    assert "unexpected" not in text
+    assert "unexpected" not in text, text
     return found
 
 

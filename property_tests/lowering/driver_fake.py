@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from lowering.backends.driver import bindings, devices, module, readers, streams, tensor_map
+from lowering.backends.driver import (
+    bindings,
+    devices,
+    module,
+    prepared,
+    readers,
+    sight,
+    streams,
+    tensor_map,
+)
 
 
 class CUresult(IntEnum):
@@ -96,6 +105,8 @@ class Driver:
                     if self.current is not None
                     else (CUresult.CUDA_ERROR_INVALID_CONTEXT, None)
                 )
+            case "cuGetProcAddress":
+                return OK, 0, "not found"
             case "cuCtxPushCurrent":
                 self.stack.append(self.current)
                 self.current = a[0]
@@ -139,6 +150,69 @@ class Driver:
         return [c[1:] for c in self.calls if c[0] == name]
 
 
+class Launch(NamedTuple):
+    """A launch as the driver sees it; `parameters` are what their addresses point to, of the sizes asked for."""
+
+    kernel: int
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared: int
+    stream: int
+    parameters: tuple[bytes, ...]
+
+
+class TellingDriver(Driver):
+    """A driver that tells the addresses of its functions, and reads what a launch points to, by both ways of launching.
+
+    Attributes:
+        sizes: bytes of each parameter of a kernel.
+        launches: what was launched.
+    """
+
+    def __init__(self, sizes: Sequence[int] = ()) -> None:
+        super().__init__()
+        self.sizes, self.launches = tuple(sizes), list[Launch]()
+        self.answers["cuLibraryGetKernel"] = 4711
+        c_int, pointer = ctypes.c_int, ctypes.c_void_p
+        self.functions: dict[str, Any] = {
+            "cuLaunchKernelEx": ctypes.CFUNCTYPE(c_int, pointer, pointer, pointer, pointer)(self.launch_ex),
+            "cuCtxGetDevice": ctypes.CFUNCTYPE(c_int, ctypes.POINTER(c_int))(self.ask),
+        }
+
+    def answer(self, name: str, *a: Any) -> tuple[Any, ...]:
+        if name == "cuGetProcAddress":
+            function = self.functions.get(a[0].decode())
+            return OK, ctypes.cast(function, ctypes.c_void_p).value if function else 0, "status"
+        if name == "cuLaunchKernel":
+            kernel, *sizes, shared, stream, arguments, _ = a
+            self.note(kernel, sizes, shared, stream, arguments)
+        return super().answer(name, *a)
+
+    def note(self, kernel: int, sizes: Sequence[int], shared: int, stream: int, arguments: int) -> None:
+        addresses = (ctypes.c_size_t * len(self.sizes)).from_address(arguments)
+        found = tuple([ctypes.string_at(x, size) for x, size in zip(addresses, self.sizes, strict=True)])
+        self.launches.append(Launch(kernel, tuple(sizes[:3]), tuple(sizes[3:]), shared, stream or 0, found))
+
+    def launch_ex(self, config: int, kernel: int, arguments: int, extra: int | None) -> int:
+        """``cuLaunchKernelEx``: its structure is written out here as cuda.h has it."""
+        self.calls.append(("cuLaunchKernelEx",))
+        *sizes, shared = (ctypes.c_uint * 7).from_address(config)
+        stream, attributes = (ctypes.c_size_t * 2).from_address(config + 32)
+        assert (attributes, ctypes.c_uint.from_address(config + 48).value, extra) == (0, 0, None)
+        if "cuLaunchKernelEx" in self.fails:
+            return int(self.fails["cuLaunchKernelEx"])
+        self.note(kernel, sizes, shared, stream, arguments)
+        return 0
+
+    def ask(self, where: Any) -> int:
+        """``cuCtxGetDevice``."""
+        self.calls.append(("cuCtxGetDevice",))
+        if self.current is None:
+            return int(CUresult.CUDA_ERROR_INVALID_CONTEXT)
+        where[0] = self.current
+        return 0
+
+
 @contextmanager
 def installed(driver: Any) -> Iterator[Any]:
     """The driver is this one meanwhile; nothing that was remembered of another is found."""
@@ -158,10 +232,12 @@ def installed(driver: Any) -> Iterator[Any]:
 def forget() -> None:
     for remembered in (
         bindings.bindings, devices._device, devices.primary_context, devices._management, tensor_map.encoder,
-        streams.torch_stream, streams.cupy_stream, readers.is_torch, readers.is_cupy,
+        streams.torch_stream, streams.cupy_stream, readers.is_torch, readers.is_cupy, bindings.entry_point,
+        prepared.quick_calls,
     ):  # fmt: skip
         remembered.cache_clear()
     module._LOADED.clear()
+    sight.READERS.clear()
 
 
 # --- arrays -------------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""PTX modules around single instructions of any record, for the assembler."""
+"""PTX modules around single instructions of any record, and what the assembler says of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lowering.backends.assemble import AssemblerError, assemble
 from lowering.isa.record import Instruction
-from lowering.target import Target
+from lowering.target import TARGETS, Target
 
 _TYPES = {"f32": "f32", "f64": "f64", "b32": "b32", "address": "b64", "shared": "b32"}
 
@@ -58,3 +59,26 @@ def module_of(
             "",
         ]
     )
+
+
+def refusal_of(instruction: Instruction, where: Target, version: tuple[int, int] | None = None) -> str:
+    """What the assembler says against an instruction; empty where it takes it."""
+    try:
+        assemble(module_of([instruction], where, version), where, allow_spills=True)
+    except AssemblerError as error:
+        return str(error)
+    return ""
+
+
+def check_version(instruction: Instruction) -> None:
+    """PTX of the version before the record's does not have it, on the record's first target.
+
+    The record says so, and the assembler too if that target exists in the older version.
+    """
+    where = next(t for t in TARGETS.values() if not instruction.refusal(t))
+    older = version_before(instruction.ptx)
+    assert "needs PTX" in instruction.refusal(where, older)
+    assert not instruction.refusal(where, instruction.ptx)
+    assert refusal_of(instruction, where, max(instruction.ptx, where.ptx)) == ""
+    if where.ptx <= older:
+        assert refusal_of(instruction, where, older)

@@ -19,13 +19,15 @@ from lowering.isa.ldmatrix import LDMATRIX
 from lowering.isa.record import Place
 from lowering.isa.stmatrix import STMATRIX
 
-from .ptx_machine import FAR, mma_operands, parameters
+from .ptx_machine import FAR, Instruction, instruction, mma_operands, parameters, registers
 
 NOBODY, UNWRITTEN, COMING, SEVERAL = -1, -2, -3, -4
 """Who wrote, or read, a byte of shared memory since the last barrier; a thread's number from 0 on."""
 SPECIAL = ("%tid.x", "%ctaid.x", "%ctaid.y", "%nctaid.x", "%nctaid.y")
 SHARED = 1 << 12
 """Address of the first array in shared memory; shared and generic addresses are the same here."""
+MOST = 20_000
+"""Steps of a CTA."""
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
@@ -37,6 +39,9 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add, "sub": np.subtract, "mul.lo": np.multiply, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "min": np.minimum, "max": np.maximum, "mul.wide": np.multiply,
 }  # fmt: skip
+
+
+Code = list[Instruction]
 
 
 class CtaMachine:
@@ -56,7 +61,8 @@ class CtaMachine:
         self.registers: dict[str, Any] = {"%tid.x": np.arange(threads, dtype=np.uint64)}
         for name, value in zip(SPECIAL[1:], (*cta, *grid), strict=True):
             self.registers[name] = np.full(threads, value, np.uint64)
-        self.code, self.labels = _code(ptx)
+        self.code, self.targets = self._code(ptx)
+        self.blocked = np.zeros(threads, bool)
         self._place_shared(ptx)
         self.groups: list[list[tuple[Any, Any, int, Any, Any]]] = [[]]
         self.executed: dict[str, int] = {}
@@ -81,12 +87,28 @@ class CtaMachine:
         self.writer = np.full(end, UNWRITTEN, np.int64)
         self.reader = np.full(end, NOBODY, np.int64)
 
+    def _code(self, ptx: str) -> tuple[Code, dict[int, int]]:
+        """(guard, opcode, operands) of each instruction, and where each branch goes."""
+        code, labels = _labeled(ptx)
+        targets: dict[int, int] = {}
+        for at, (_, opcode, operands) in enumerate(code):
+            if opcode.startswith("bra"):
+                there = labels[operands[-1]]
+                targets[at] = next(x for x in there if x > at or "_BB" in operands[-1])
+        return code, targets
+
     def run(self) -> None:
-        """Until every thread has returned."""
+        """Until every thread has returned; those that are `blocked` wait meanwhile."""
         pc = np.zeros(self.threads, np.int64)
         end = len(self.code)
-        while (at := int(pc.min())) < end:
-            self.active = pc == at
+        steps = 0
+        while (pc < end).any():
+            steps += 1
+            assert steps < MOST, "a loop that does not end"
+            ready = ~self.blocked & (pc < end)
+            assert ready.any(), "a deadlock"
+            at = int(pc[ready].min())
+            self.active = ready & (pc == at)
             pc[self.active] = at + 1
             guard, opcode, operands = self.code[at]
             if guard:
@@ -95,9 +117,7 @@ class CtaMachine:
             if opcode == "ret":
                 pc[self.active] = end
             elif opcode.startswith("bra"):
-                pc[self.active] = next(
-                    x for x in self.labels[operands[-1]] if x > at or "_BB" in operands[-1]
-                )
+                pc[self.active] = self.targets[at]
             elif self.active.any():
                 self.executed[opcode] = self.executed.get(opcode, 0) + 1
                 self.execute(opcode, operands)
@@ -240,8 +260,8 @@ class CtaMachine:
 
     def access(self, opcode: str, operands: list[str]) -> None:
         loads = opcode.startswith("ld")
-        registers, place = operands if loads else operands[::-1]
-        names = mma_operands(registers)[0] if registers.startswith("{") else [registers]
+        held_by, place = operands if loads else operands[::-1]
+        names = registers(held_by)
         each = int(opcode.rsplit(".", 1)[1][1:]) // 8
         size = each * len(names)
         at = self.addresses(place)
@@ -330,8 +350,8 @@ class CtaMachine:
         (move,) = [m for m in moves if m.instruction.mnemonic == opcode]
         assert self.active.all()
         loads = move.operation == "ldmatrix"
-        registers, place = operands if loads else operands[::-1]
-        names = mma_operands(registers)[0]
+        held_by, place = operands if loads else operands[::-1]
+        names = registers(held_by)
         at = self.addresses(place)
         lines = [t for t in range(self.threads) if t % 32 < move.count * move.lines]
         for t in lines:
@@ -356,24 +376,23 @@ class CtaMachine:
             for t in lines:
                 self.writer[at[t] : at[t] + 16] = t
 
-    def words(self, names: list[str]) -> Any:
-        found = np.stack([self.value(x, 32).astype(np.uint32) for x in names], axis=-1)
-        return found.reshape(self.threads // 32, 32, -1)
+    def words(self, names: list[str], wide: bool = False) -> Any:
+        """``[warps, lanes, words]``; of 64-bit registers two each, the low one first."""
+        kind, bits = (np.uint64, 64) if wide else (np.uint32, 32)
+        found = np.stack([self.value(x, bits).astype(kind) for x in names], axis=-1)
+        return np.ascontiguousarray(found).view(np.uint32).reshape(self.threads // 32, 32, -1)
 
     def mma(self, opcode: str, operands: list[str]) -> None:
-        (instruction,) = [i.instruction for i in DENSE if i.instruction.mnemonic == opcode]
+        (record,) = [i.instruction for i in DENSE if i.instruction.mnemonic == opcode]
         assert self.active.all()
         d, a, b, c = (mma_operands(x)[0] for x in operands)
         values = {"D": self.words(c), "A": self.words(a), "B": self.words(b)}
-        result = instruction.meaning(values)["D"].view(np.uint32).reshape(self.threads, -1)
+        result = record.meaning(values)["D"].view(np.uint32).reshape(self.threads, -1)
         for i, name in enumerate(d):
             self.write(name, result[:, i].astype(np.uint64), 32)
 
 
-Code = list[tuple[str, str, list[str]]]
-
-
-def _code(ptx: str) -> tuple[Code, dict[str, list[int]]]:
+def _labeled(ptx: str) -> tuple[Code, dict[str, list[int]]]:
     """(guard, opcode, operands) of each instruction, and where each label is; those of scopes may be several."""
     text = re.sub(r"//[^\n]*", "", ptx[ptx.index(".entry") :])
     body = text[text.index("{") + 1 : text.rindex("}")]
@@ -388,11 +407,7 @@ def _code(ptx: str) -> tuple[Code, dict[str, list[int]]]:
             statement = statement[found.end() :]
         if not statement or statement.startswith("."):
             continue
-        guard = ""
-        if statement[0] == "@":
-            guard, statement = statement[1:].split(" ", 1)
-        opcode, _, rest = statement.partition(" ")
-        code.append((guard, opcode, re.findall(r"{[^}]*}|\[[^]]*\]|[^,\s]+", rest)))
+        code.append(instruction(statement))
     return code, labels
 
 

@@ -16,12 +16,10 @@ from lowering.isa.ldmatrix import LDMATRIX
 from lowering.isa.record import Instruction, Place
 from lowering.program import Program
 
-from .ptx_cta_machine import COMING, COMPARE, SHARED, UNWRITTEN, CtaMachine
-from .ptx_machine import FAR, mma_operands
+from .ptx_cta_machine import COMING, COMPARE, SHARED, UNWRITTEN, Code, CtaMachine
+from .ptx_machine import FAR, instruction, registers
 
 WORDS = {"f32": (np.float32, np.uint32), "f64": (np.float64, np.uint64)}
-MOST = 20_000
-"""Steps of a CTA."""
 PLACES = ("%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z")
 
 
@@ -48,8 +46,6 @@ class KernelMachine(CtaMachine):
         for name, value in zip(PLACES, place, strict=True):
             self.registers[name] = np.full(self.threads, value, np.uint64)
         self.widths = dict(_declared(ptx))
-        self.code, self.targets = _resolved(ptx)
-        self.blocked = np.zeros(self.threads, bool)
         self.at_barrier: dict[int, Any] = {}
         self.bars: dict[int, list[int]] = {}  # address -> arrivals a phase, still missing, phases complete
         self.asleep: dict[int, list[int]] = {}  # address -> threads that wait for the phase
@@ -85,30 +81,8 @@ class KernelMachine(CtaMachine):
 
     # --- steps --------------------------------------------------------------------------------------
 
-    def run(self) -> None:
-        """Until every thread has returned."""
-        pc = np.zeros(self.threads, np.int64)
-        end = len(self.code)
-        steps = 0
-        while (pc < end).any():
-            steps += 1
-            assert steps < MOST, "a loop that does not end"
-            ready = ~self.blocked & (pc < end)
-            assert ready.any(), "a deadlock"
-            at = int(pc[ready].min())
-            self.active = ready & (pc == at)
-            pc[self.active] = at + 1
-            guard, opcode, operands = self.code[at]
-            if guard:
-                held = self.predicates[guard.lstrip("!")]
-                self.active = self.active & (~held if guard[0] == "!" else held)
-            if opcode == "ret":
-                pc[self.active] = end
-            elif opcode.startswith("bra"):
-                pc[self.active] = self.targets[at]
-            elif self.active.any():
-                self.executed[opcode] = self.executed.get(opcode, 0) + 1
-                self.execute(opcode, operands)
+    def _code(self, ptx: str) -> tuple[Code, dict[int, int]]:
+        return _resolved(ptx)
 
     def value(self, operand: str, bits: int = 64, signed: bool = False) -> Any:
         """An operand of every thread; a register has that width, a literal fits it."""
@@ -172,24 +146,16 @@ class KernelMachine(CtaMachine):
         named = dict(zip(order, operands, strict=True))
         values: dict[str, Any] = {}
         for o in record.operands:
-            registers = mma_operands(named[o.name])[0] if named[o.name].startswith("{") else [named[o.name]]
             if o.reads:
-                values[o.name] = self.words_of(registers, o.kind == "f64")
+                values[o.name] = self.words(registers(named[o.name]), o.kind == "f64")
         for name, found in record.meaning(values).items():
             operand = next(o for o in record.operands if o.name == name)
             wide = operand.kind == "f64"
-            registers = mma_operands(named[name])[0] if named[name].startswith("{") else [named[name]]
             words = np.ascontiguousarray(found, np.uint32).view(np.uint64 if wide else np.uint32)
-            for i, register in enumerate(registers):
+            for i, register in enumerate(registers(named[name])):
                 self.write(
                     register, words.reshape(self.threads, -1)[:, i].astype(np.uint64), 64 if wide else 32
                 )
-
-    def words_of(self, registers: list[str], wide: bool) -> Any:
-        """``[warps, lanes, words]``; of 64-bit registers two each, the low one first."""
-        kind, bits = (np.uint64, 64) if wide else (np.uint32, 32)
-        found = np.stack([self.value(x, bits).astype(kind) for x in registers], axis=-1)
-        return np.ascontiguousarray(found).view(np.uint32).reshape(self.threads // 32, 32, -1)
 
     # --- memory -------------------------------------------------------------------------------------
 
@@ -201,8 +167,8 @@ class KernelMachine(CtaMachine):
 
     def access(self, opcode: str, operands: list[str]) -> None:
         loads, shared = opcode.startswith("ld"), ".shared" in opcode
-        registers, place = operands if loads else operands[::-1]
-        names = mma_operands(registers)[0] if registers.startswith("{") else [registers]
+        held_by, place = operands if loads else operands[::-1]
+        names = registers(held_by)
         each = int(opcode.rsplit(".", 1)[1][1:]) // 8
         size, threads = each * len(names), np.flatnonzero(self.active)
         at = self.addresses(place)[threads]
@@ -248,7 +214,7 @@ class KernelMachine(CtaMachine):
                 self.bytes_of(int(at[t]), 16, True)
                 self.note(int(at[t]), 16, int(t), True)
         found = move.instruction.meaning({"p": Place(self.shared, at.reshape(-1, 32))})["D"]
-        for i, name in enumerate(mma_operands(operands[0])[0]):
+        for i, name in enumerate(registers(operands[0])):
             self.write(name, found[..., i].reshape(-1).astype(np.uint64), 32)
 
     def whole_warps(self) -> bool:
@@ -314,11 +280,11 @@ def _declared(ptx: str) -> list[tuple[str, int]]:
     return out
 
 
-def _resolved(ptx: str) -> tuple[list[tuple[str, str, list[str]]], dict[int, int]]:
+def _resolved(ptx: str) -> tuple[Code, dict[int, int]]:
     """(guard, opcode, operands) of each instruction, and where each branch goes."""
     text = re.sub(r"//[^\n]*", "", ptx[ptx.index(".reqntid") :])
     body = text[text.index("{") + 1 : text.rindex("}")]
-    code: list[tuple[str, str, list[str]]] = []
+    code: Code = []
     labels: dict[tuple[int, str], int] = {}
     scopes, count, within = [0], 0, {}
     for part in body.split(";"):
@@ -335,12 +301,8 @@ def _resolved(ptx: str) -> tuple[list[tuple[str, str, list[str]]], dict[int, int
                 labels[scopes[-1], found[1][:-1]] = len(code)
         if not statement or statement.startswith("."):
             continue
-        guard = ""
-        if statement[0] == "@":
-            guard, statement = statement[1:].split(" ", 1)
-        opcode, _, rest = statement.partition(" ")
         within[len(code)] = tuple(scopes)
-        code.append((guard, opcode, re.findall(r"{[^}]*}|\[[^]]*\]|[^,\s]+", rest)))
+        code.append(instruction(statement))
     targets = {
         i: next(labels[s, operands[-1]] for s in reversed(within[i]) if (s, operands[-1]) in labels)
         for i, (_, opcode, operands) in enumerate(code)

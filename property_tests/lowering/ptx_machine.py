@@ -46,6 +46,24 @@ def mma_operands(line: str) -> list[list[str]]:
     return [[name.strip() for name in group.split(",")] for group in re.findall(r"{([^{}]*)}", line)]
 
 
+def registers(operand: str) -> list[str]:
+    """The register names of an operand, which has braces or is one register."""
+    return mma_operands(operand)[0] if operand.startswith("{") else [operand]
+
+
+Instruction = tuple[str, str, list[str]]
+"""Guard, opcode, operands."""
+
+
+def instruction(statement: str) -> Instruction:
+    """A statement taken apart; an empty guard where it has none, and braces and brackets stay around their operands."""
+    guard = ""
+    if statement[0] == "@":
+        guard, statement = statement[1:].split(" ", 1)
+    opcode, _, rest = statement.partition(" ")
+    return guard, opcode, re.findall(r"{[^}]*}|\[[^]]*\]|[^,\s]+", rest)
+
+
 def parameters(ptx: str) -> list[str]:
     """The names of the entry's 64-bit parameters; newer compilers say of pointers what they are aligned to."""
     return re.findall(r"\.param \.[ub]64 (?:\.ptr (?:\.\w+ )*?\.align \d+ )?(\w+)", ptx)
@@ -83,9 +101,9 @@ class PtxMachine:
     def run(self) -> list[Any]:
         """The buffers afterwards."""
         for statement in statements(self.ptx):
-            opcode, _, rest = statement.partition(" ")
+            _, opcode, operands = instruction(statement)
             if opcode != "ret":
-                self.execute(opcode, re.findall(r"{[^}]*}|\[[^]]*\]|[^,\s]+", rest))
+                self.execute(opcode, operands)
         return self.arrays
 
     def execute(self, opcode: str, operands: list[str]) -> None:
@@ -172,12 +190,12 @@ class PtxMachine:
                 memory[x : x + size] = np.frombuffer(word.to_bytes(size, "little"), np.uint8)
 
     def mma(self, opcode: str, groups: list[list[str]]) -> None:
-        (instruction,) = [i.instruction for i in DENSE if i.instruction.mnemonic == opcode]
+        (record,) = [i.instruction for i in DENSE if i.instruction.mnemonic == opcode]
         d, a, b, c = groups
         assert d == c, "the accumulator is updated in place"
-        wide = {o.name: o.kind == "f64" for o in instruction.operands}
+        wide = {o.name: o.kind == "f64" for o in record.operands}
         values = {"D": self.words(c, wide["D"]), "A": self.words(a, wide["A"]), "B": self.words(b, wide["B"])}
-        result = np.ascontiguousarray(instruction.meaning(values)["D"].reshape(self.threads, -1))
+        result = np.ascontiguousarray(record.meaning(values)["D"].reshape(self.threads, -1))
         for i, name in enumerate(d):
             self.registers[name] = [int(x) for x in result.view(np.uint64 if wide["D"] else np.uint32)[:, i]]
 

@@ -11,8 +11,7 @@ from lowering.isa.arithmetic import ADD, FMA, MUL, constant
 from lowering.isa.convert import INT32_TO_FLOAT64, PACK, UNPACK
 from lowering.target import TARGETS, target
 
-from .instruction_ptx import module_of, version_before
-from .test_mma_assembly import refusal_of
+from .instruction_ptx import check_version, module_of, refusal_of
 
 pytestmark = pytest.mark.skipif(
     sys.platform not in ("linux", "win32"), reason="NVIDIA's libraries are not published for this system"
@@ -43,9 +42,4 @@ def test_the_gate_is_the_assemblers(name: str) -> None:
     "record", {i.name: i for i in EVERY if i.ptx > (6, 3)}.values(), ids=lambda i: i.name
 )
 def test_an_older_version_of_ptx_does_not_have_it(record) -> None:
-    where = next(t for t in TARGETS.values() if not record.refusal(t))
-    older = version_before(record.ptx)
-    assert "needs PTX" in record.refusal(where, older)
-    assert refusal_of(record, where, max(record.ptx, where.ptx)) == ""
-    if where.ptx <= older:
-        assert refusal_of(record, where, older)
+    check_version(record)

@@ -13,10 +13,10 @@ from lowering.dtypes import dtype
 from tilelayout import R, S, Swizzle, SwizzledLayout, TileLayout
 from tilelayout.expr import Var
 
+from .copy_cases import attempt
 from .window_cases import (
     BARRIER,
     Tensor,
-    attempt,
     bulk_bytes,
     check_load,
     check_store,

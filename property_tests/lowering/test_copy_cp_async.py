@@ -13,7 +13,8 @@ from lowering.dtypes import dtype
 from tilelayout import S, Swizzle, SwizzledLayout, TileLayout
 from tilelayout.expr import Var
 
-from .window_cases import If, Tensor, attempt, check_load, instructions, row_major, tensors
+from .copy_cases import attempt
+from .window_cases import If, Tensor, check_load, instructions, row_major, tensors
 
 WAY: dict[str, Any] = {"target": "sm_80", "scope": "cta", "launch": 64, "dispatch": "copy.cp_async"}
 

@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from lowering.backends.assemble import AssemblerError, assemble
-from lowering.isa import DENSE, MMA_INSTRUCTIONS, Instruction
-from lowering.target import TARGETS, Target, target
+from lowering.isa import DENSE, MMA_INSTRUCTIONS
+from lowering.target import TARGETS, target
 
-from .instruction_ptx import module_of, version_before
+from .instruction_ptx import check_version, module_of, refusal_of
 from .test_mma_records import SCALED, selectors
 
 pytestmark = pytest.mark.skipif(
@@ -24,15 +24,6 @@ pytestmark = pytest.mark.skipif(
 EVERY = [r.instruction for r in DENSE]
 GATES = {(i.sm, i.ptx, i.specific, i.mnemonic.split(".")[3]): i for i in EVERY}
 """One instruction for each gate and shape."""
-
-
-def refusal_of(instruction: Instruction, where: Target, version: tuple[int, int] | None = None) -> str:
-    """What the assembler says against an instruction; empty where it takes it."""
-    try:
-        assemble(module_of([instruction], where, version), where, allow_spills=True)
-    except AssemblerError as error:
-        return str(error)
-    return ""
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -71,15 +62,7 @@ def test_each_alone(name: str) -> None:
 
 @pytest.mark.parametrize("gate", GATES, ids=str)
 def test_an_older_version_of_ptx_does_not_have_it(gate: tuple) -> None:
-    """On the record's first target, if that exists in the older version."""
-    i = GATES[gate]
-    where = next(t for t in TARGETS.values() if not i.refusal(t))
-    older = version_before(i.ptx)
-    assert "needs PTX" in i.refusal(where, older)
-    assert not i.refusal(where, i.ptx)
-    assert refusal_of(i, where, max(i.ptx, where.ptx)) == ""
-    if where.ptx <= older:
-        assert refusal_of(i, where, older)
+    check_version(GATES[gate])
 
 
 @pytest.mark.parametrize("record", [*SCALED[:1], *SCALED[-4:]], ids=lambda r: r.name)

@@ -153,7 +153,7 @@ def test_comments_stay_on_their_line() -> None:
     noted = replace(program, body=(Comment("first\nsecond \\"), *program.body, Comment("")))
     assert "    // first second \\.\n" in ptx_module(noted, SM_80)
     assert statements(ptx_module(noted, SM_80)) == statements(ptx_module(program, SM_80))
-    assert comment_line("  a\r\n\tb  ") == "a b"
+    assert comment_line("  a\r\n\tb  ") == "// a b"
 
 
 # --- architecture gate ------------------------------------------------------------------------------

@@ -264,14 +264,14 @@ def attempts(x: float) -> float:
 
 
 REFUSED = {
-    recursive: "does not compile",
+    recursive: "`recursive` is another Python function",
     text_of: "does not compile",
     wave: "keeps an array in local memory",
     chance: "does not compile",
-    nothing: "does not compile",
+    nothing: "it returns None",
     unknown: "not_defined",
     thread: "reads %tid",
-    attempts: "does not compile",
+    attempts: "`try` catches an error",
     len: "a plain Python function is needed",
     (lambda x, y: x): "it takes 2 parameters, 1 are given",
     (lambda *x: x[0]): "it takes 0 parameters and more, 1 are given",

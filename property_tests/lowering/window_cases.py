@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from lowering import DispatchError, Lowered, Tile, Window, copy, lower
+from lowering import Lowered, Tile, Window, copy
 from lowering.dtypes import dtype
 from lowering.isa import protocols
 from lowering.program import Address, Buffer, If, Instr, every
@@ -155,17 +155,6 @@ def tensors(draw: Any, box: tuple[int, int], name: str = "float16", **fixed: Any
     )
 
 
-def attempt(call: Any, **options: Any) -> Lowered | str:
-    """What it was lowered to, or why not; nothing unexpected happens on the way."""
-    try:
-        found = lower(call, **options)
-    except DispatchError as error:
-        found = " ".join(str(error).split())
-    text = found if isinstance(found, str) else found.explain()
-    assert "unexpected" not in text, text
-    return found
-
-
 def shared_memory(tile: Tile, buffer: Buffer) -> Guarded:
     kind = np.dtype(f"u{max(1, buffer.container // 8)}")
     size = buffer.elements // buffer.per_unit
@@ -243,6 +232,6 @@ def instructions(lowered: Lowered) -> list[str]:
 
 
 __all__ = [
-    "BARRIER", "Address", "If", "Tensor", "attempt", "bulk_bytes", "check_load", "check_store", "check_stored", "copy",
+    "BARRIER", "Address", "If", "Tensor", "bulk_bytes", "check_load", "check_store", "check_stored", "copy",
     "instructions", "prod", "protocols", "replace", "row_major", "tensors",
 ]  # fmt: skip
