@@ -22,6 +22,7 @@ from .copy_operands import full_active_lanes
 from .window_places import Places
 from .window_sides import WINDOW_AND_SHARED, Sides, sides
 from .window_vectors import Vector, along, check_packed, known_inside, vectors, widest
+from .window_walk import Walk
 
 WIDTHS = tuple(sorted(CP_ASYNC, reverse=True))
 
@@ -54,11 +55,14 @@ def copy_cp_async(call: CopyCall, context: Context) -> Program:
     for turn in turns:
         at.family(turn.coordinate)
     interior = at.interior
-    whole = [s for turn in turns for s in _guarded(turn, [_copy(two, at, turn, width, width)])]
+    walk = Walk(at, [turn.coordinate for turn in turns])
+    whole: list[Any] = []
+    for i, turn in enumerate(turns):
+        whole += [*walk.before(i), *_guarded(turn, [_copy(two, walk.place(i), turn, width, width)])]
     body: list[Any] = [Comment(f"{len(turns)} copies of {width} bytes a thread"), *at.statements]
     if interior.comparisons:
         check_packed(two.window, two.dims[along(two)], two.source)
-        body.append(If(interior, tuple(whole), tuple(_at_rim(two, at, turns, width))))
+        body.append(If(interior, tuple(whole), tuple(_at_rim(two, at, walk, turns, width))))
     else:
         body += whole
     return Program(
@@ -75,15 +79,17 @@ def _guarded(turn: Vector, body: list[Any]) -> list[Any]:
     return body if turn.guard is None else [If(turn.guard, tuple(body))]
 
 
-def _copy(two: Sides, at: Places, turn: Vector, width: int, n: Index, place: Index | None = None) -> Instr:
-    source = at.place(turn.coordinate) if place is None else place
-    return Instr(CP_ASYNC[width], (two.address(turn.coordinate), Address(two.source, (source,)), n))
+def _copy(two: Sides, place: Index, turn: Vector, width: int, n: Index) -> Instr:
+    return Instr(CP_ASYNC[width], (two.address(turn.coordinate), Address(two.source, (place,)), n))
 
 
-def _at_rim(two: Sides, at: Places, turns: list[Vector], width: int) -> list[Any]:
+def _at_rim(two: Sides, at: Places, walk: Walk, turns: list[Vector], width: int) -> list[Any]:
     """The copies where the box reaches beyond the tensor: with the bytes that are inside, and none from nowhere."""
     rim = _Rim(two, at, width)
-    return [s for turn in turns for s in _guarded(turn, rim.turn(turn))]
+    out: list[Any] = []
+    for i, turn in enumerate(turns):
+        out += [*walk.before(i), *_guarded(turn, rim.turn(turn, walk.place(i)))]
+    return out
 
 
 class _Rim:
@@ -98,8 +104,8 @@ class _Rim:
         self.count = 8 * width // two.bits
         self.left: dict[Index, Var] = {}
 
-    def turn(self, turn: Vector) -> list[Any]:
-        """The copy of one turn, and what it sets before."""
+    def turn(self, turn: Vector, place: Index) -> list[Any]:
+        """The copy of one turn, from a place if that is inside; and what it sets before."""
         out: list[Any] = []
         inside = self._set(out, "inside", -1, 0, self._inside(turn))
         n = inside * -self.width
@@ -109,8 +115,7 @@ class _Rim:
             missing = self._set(out, "missing", -self.count, 0, missing)
             n = n + missing * self.two.bits // 8
         base = self.at.window.base  # where the tensor's first element is: taken where none is read
-        place = base + (self.at.place(turn.coordinate) - base & inside)
-        out.append(_copy(self.two, self.at, turn, self.width, n, place))
+        out.append(_copy(self.two, base + (place - base & inside), turn, self.width, n))
         return out
 
     def _inside(self, turn: Vector) -> Index:

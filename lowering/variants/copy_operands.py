@@ -56,7 +56,8 @@ def constant_extent(call: CopyCall, context: Context) -> Any:
     return True
 
 
-WINDOW_VARIANTS = ("copy.bulk_tensor", "copy.cp_async", "copy.predicated")
+WINDOW_VARIANTS = ("copy.predicated", "copy.bulk_tensor", "copy.cp_async")
+"""In the order in which they are tried."""
 
 CONSTANT_EXTENT = predicate("constant_extent", constant_extent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import doctest
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm import trial as trial_room
 from lowering.kernels.gemm import tune as tune_room
 from lowering.kernels.gemm.candidates import first, variations
-from lowering.kernels.gemm.choose import choose, configs
+from lowering.kernels.gemm.choose import choose, configs, streaming
 from lowering.kernels.gemm.config import Feed
 from lowering.kernels.gemm.numbers import Extents
 from lowering.kernels.gemm.search import FINALISTS, Search
@@ -139,7 +139,18 @@ def test_what_is_chosen_without_measuring_is_among_the_first(name: str, sizes: t
     assert choose(problem, where, found, 132) == some[0]
     assert len(set(some)) == len(some)
     feeds: tuple[Feed, ...] = ("tma", "cp_async", "registers")
-    assert {c.tile for c in some} <= {c.tile for f in feeds for c in configs(problem, where, f)}
+    offered = [c for f in feeds for c in configs(problem, where, f)]
+    deeper = [streaming(problem, where, c, found) for c in offered]
+    assert {c.tile for c in some} <= {c.tile for c in (*offered, *deeper)}
+
+
+@pytest.mark.parametrize(("rows", "depth", "spread"), [(1, 128, True), (16, 128, True), (64, 64, False)])
+def test_few_rows_are_fed_by_threads(rows: int, depth: int, spread: bool) -> None:
+    problem = gemm("float16", B="column", target="sm_90a").problem
+    thin = choose(problem, SM_90, extents(rows, 8192, 8192))
+    assert (thin.feed, thin.tile[2], thin.spread) == ("cp_async", depth, spread)
+    several = choose(problem, SM_90, extents(8 * rows + 64, 8192, 8192))
+    assert (several.feed, several.spread) == ("tma", False)
 
 
 def test_variations_differ_in_one_thing() -> None:
@@ -147,10 +158,12 @@ def test_variations_differ_in_one_thing() -> None:
     base = replace(BASE, slots=2, unroll=2)
     found = variations(base, problem, SM_90, extents(4096, 4096, 4096))
     assert len(set(found)) == len(found)
-    names = ("tile", "warps", "stages", "feed", "unroll", "group", "splits", "resident", "slots", "fragments")
+    names = [f.name for f in fields(Config)]
     changed = [{n for n in names if getattr(c, n) != getattr(base, n)} for c in found]
-    assert all(len(x) == 1 or "resident" in x for x in changed)
-    assert set().union(*changed) == {"stages", "unroll", "group", "resident", "slots", "fragments"}
+    assert all(len(x) == 1 or "resident" in x or x == {"slots", "sender"} for x in changed)
+    assert set().union(*changed) == {"stages", "unroll", "group", "resident", "slots", "fragments", "sender"}
+    thin = variations(base, problem, SM_90, extents(16, 4096, 4096))
+    assert [c for c in thin if c.spread] == [replace(base, spread=True)]
     assert all(c.stages % c.unroll == 0 for c in found)
 
 
@@ -164,8 +177,9 @@ def test_parts_of_k_are_tried_where_there_are_few_tiles_and_much_depth() -> None
 
 def test_the_rows_of_a_result_that_end_within_a_unit_are_not_sent_by_the_engine() -> None:
     problem = gemm("float16", B="column", target="sm_90a").problem
-    some = first(problem, SM_90, extents(512, 500, 512), 132)
-    assert {c.slots for c in some} == {0}
+    for n in (500, 4100):
+        some = first(problem, SM_90, extents(4096, n, 512), 132)
+        assert {c.sender for c in some if c.slots} == {"threads"}
 
 
 # --- the table ------------------------------------------------------------------------------------

@@ -8,14 +8,16 @@ from typing import Any
 from tilelayout import LayoutError
 
 from ...dtypes import dtype as element_type
+from ...isa.convert import PACK, packing, unpacking
 from ...isa.record import Instruction
 from ...target import Target
 from ...target import target as as_target
+from ..epilogue_spec import Epilogue
 from .config import Config
 from .kernel import GemmKernel
 from .operands import flipped, is_extents, matrix
 from .problem import ACCUMULATORS, OUTPUTS, Problem
-from .stages import choose_record
+from .stages import record_of
 
 
 def gemm(
@@ -51,7 +53,8 @@ def gemm(
         accumulator: the type that products are added up in: float32, float64, int32 (the default for the type), or
             float16 where the tensor cores have that.
         target: the architecture, e.g. "sm_90a"; by default that of the current GPU.
-        config: how to cut it; by default chosen for each call, or what `GemmKernel.tune` has measured.
+        config: how to cut it; by default chosen for each call, or what `GemmKernel.tune` has measured.  A call that
+            reads no factor (alpha or K is 0) is fed by registers whatever it says: the other feeds fill a stage ahead.
         shape: (M, N, K) where a layout fixes them.
 
     Results round to nearest, halves to even; integers saturate, and NaN becomes 0 there.  alpha, beta, C, the bias and
@@ -78,12 +81,15 @@ def gemm(
         raise LayoutError("gemm", f"{a} x {b}", f"factors are {', '.join(OUTPUTS)}")
     result = element_type(out).name if out is not None else OUTPUTS[a]
     sums = element_type(accumulator).name if accumulator is not None else ACCUMULATORS.get(a, "float32")
+    if not isinstance(batched, bool):
+        raise LayoutError("gemm", f"batched={batched!r}", "True or False")
     if bias not in (None, "row", "column"):
         raise LayoutError("gemm", f"bias={bias!r}", "'row', 'column' or None")
     if shape is not None and not is_extents(shape, 3):
         raise LayoutError("gemm", f"shape={shape!r}", "(M, N, K), three positive integers")
     if config is not None and not isinstance(config, Config):
         raise LayoutError("gemm", f"config={config!r}", "a Config, or leave it out")
+    record_of(a, b, sums, where)  # refused now rather than at the first call, under the user's names
     m, n, k = shape or (None, None, None)
 
     def pair(x: Any, y: Any) -> Any:
@@ -106,8 +112,7 @@ def gemm(
         added, result_matrix = flipped(added, "C"), replace(result_matrix, order="row")
         bias = {"row": "column", "column": "row", None: None}[bias]
     problem = Problem(left, right, result_matrix, sums, added, bias or "", False, batched, function)
-    choose_record(problem, where)  # refused now rather than at the first call
-    problem.epilogue  # noqa: B018  likewise
+    _check_result(problem.epilogue, where)
     return GemmKernel(problem, where, config, transposed)
 
 
@@ -117,6 +122,22 @@ def _target(given: Any) -> Target:
     from ...backends.driver import device
 
     return device().target
+
+
+def _check_result(epilogue: Epilogue, where: Target) -> None:
+    """Refuse a type of the result that the target does not convert to, or, of a C or a bias, from."""
+    if epilogue.kind != "f32":
+        return
+    steps = [packing] + [unpacking] * (epilogue.has_c or bool(epilogue.bias))
+    for step in steps:
+        try:
+            step(epilogue.out, where)
+        except LayoutError as error:
+            reason = str(error).partition(": ")[2]
+            known = [x for x in PACK if not all(i.refusal(where) for i in PACK[x])]
+            raise LayoutError(
+                "gemm", f"out={epilogue.out!r}: {reason}", f"out= one of {', '.join(known)}"
+            ) from None
 
 
 def _function(given: Any, sums: str, result: str, where: Target) -> Instruction | None:

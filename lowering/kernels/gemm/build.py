@@ -17,7 +17,7 @@ from .reduce import first_problem
 from .schedule import BATCHES, COLUMNS, K_TILES, PER_BATCH, ROWS, TILES, K, M, N
 from .stages import build_stages
 from .store import tensor_maps
-from .store_bulk import bulk_store
+from .store_collected import collected_store
 from .store_direct import direct_store
 
 ZERO = Parameter("zero", "s32", 0, 1)
@@ -32,7 +32,7 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     if config.splits > 1:
         problem = first_problem(problem)
     stages = build_stages(problem, config, target)
-    store = (bulk_store if config.slots else direct_store)(problem, config, stages, target)
+    store = (collected_store if config.slots else direct_store)(problem, config, stages, target)
     scratch, barriers = store.scratch, roles.barriers(config.stages)
     if config.feed == "tma":
         statements = by_tma.body(problem, config, stages, ZERO.variable, store, target)

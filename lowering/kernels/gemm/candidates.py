@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from tilelayout import LayoutError
 
 from ...target import Target
-from .choose import configs, cost_of, ends_within_unit, feed_of, stages_of, unroll_of
-from .config import Config, Feed
+from .choose import collecting, configs, cost_of, ends_within_unit, feed_of, stages_of, streaming, unroll_of
+from .config import SENDERS, Config, Feed
 from .numbers import Extents, tiles_of
 from .problem import Problem
 from .reduce import SUMS
@@ -30,13 +31,16 @@ def first(problem: Problem, target: Target, found: Extents, multiprocessors: int
     if best == "tma" and found.K == 0:
         best = "cp_async"
     feeds: list[Feed] = [best, "cp_async"] if best == "tma" else [best]
-    out = [replace(c, unroll=unroll_of(c, found)) for feed in feeds for c in configs(problem, target, feed)]
-    if ends_within_unit(problem, found):
-        out = list(dict.fromkeys([replace(c, slots=0) for c in out]))
-    costs = {c: cost_of(c, found, multiprocessors) for c in out}
-    least = min(costs.values(), default=0)
-    worth = [c for c in out if costs[c] <= _HOPELESS * least]
-    return sorted(worth, key=lambda c: (c.feed != best, costs[c]))
+    worth: dict[Config, tuple[bool, float]] = {}
+    for feed in feeds:
+        for c in configs(problem, target, feed):
+            c = replace(c, unroll=unroll_of(c, found))
+            if ends_within_unit(problem, found):
+                c = collecting(problem, c, found)
+            order = (feed != best, cost_of(c, found, multiprocessors))
+            worth.setdefault(streaming(problem, target, c, found), order)
+    least = min((cost for _, cost in worth.values()), default=0)
+    return sorted([c for c in worth if worth[c][1] <= _HOPELESS * least], key=lambda c: worth[c])
 
 
 def variations(config: Config, problem: Problem, target: Target, found: Extents) -> list[Config]:
@@ -52,7 +56,7 @@ def variations(config: Config, problem: Problem, target: Target, found: Extents)
     return list(out)
 
 
-def _changes(config: Config, problem: Problem, target: Target, found: Extents) -> Iterator[dict[str, int]]:
+def _changes(config: Config, problem: Problem, target: Target, found: Extents) -> Iterator[dict[str, Any]]:
     rows, columns = tiles_of(config, found)
     for group in GROUPS:
         if group < 2 * rows:
@@ -72,9 +76,11 @@ def _changes(config: Config, problem: Problem, target: Target, found: Extents) -
                 yield {"splits": splits}
     for fragments in (1, 2):
         yield {"fragments": fragments}
-    if config.slots:
+    for sender in SENDERS:
         for slots in (0, 1, 2):
-            yield {"slots": slots}
+            yield {"slots": slots, "sender": sender if slots else config.sender}
+    if rows == 1 and config.feed != "registers":
+        yield {"spread": not config.spread}
 
 
 __all__ = ["first", "variations"]

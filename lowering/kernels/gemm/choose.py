@@ -14,6 +14,7 @@ from .config import Config, Feed
 from .numbers import Extents, tiles_of
 from .problem import Matrix, Problem
 from .stages import choose_record
+from .store_rows import refusal, slot_bytes
 
 SHARED = {
     75: 64,
@@ -34,6 +35,10 @@ Capability")."""
 RESERVED = 2048
 """Bytes left for barriers and alignment."""
 BULK_ALIGNMENT = 16
+LOW = 64
+"""Rows of the highest tiles that wait for memory where there is one row of them."""
+COLLECTED = 128 * 128
+"""Elements of the smallest tile whose threads collect rows before they store them."""
 Shape = tuple[tuple[int, int], tuple[int, int], int]
 """Rows and columns of a tile, its warps, and sets of fragments."""
 ROOMY: tuple[Shape, ...] = (
@@ -91,9 +96,22 @@ def depth_of(problem: Problem, target: Target) -> int:
     return max(STAGE_BYTES // max(problem.A.bytes, problem.B.bytes), 2 * choose_record(problem, target).k)
 
 
-def by_bulk(problem: Problem) -> bool:
-    """Whether results can go through shared memory to the copy engine."""
-    return problem.D.bytes in (2, 4) and problem.D.alignment % BULK_ALIGNMENT == 0 and problem.C is None
+def collecting(problem: Problem, config: Config, extents: Extents | None = None) -> Config:
+    """The same with slots for the result where rows of it are worth collecting.
+
+    The copy engine sends what ``stmatrix`` collects, 16-bit elements; threads send wider ones, and what the engine does
+    not take.  Kernels that read C have their addresses in the fragments' order as it is.
+    """
+    d = problem.D
+    if d.layout is not None or problem.C is not None or config.feed == "registers":
+        return replace(config, slots=0, sender="bulk")
+    within = extents is not None and ends_within_unit(problem, extents)
+    if config.feed == "tma" and d.bytes == 2 and d.alignment % BULK_ALIGNMENT == 0 and not within:
+        cut = replace(config, slots=2 if config.fragments == 2 else 1, sender="bulk")
+    else:
+        small = config.tile[0] * config.tile[1] < COLLECTED
+        cut = replace(config, slots=0 if small else 1, sender="threads")
+    return replace(config, slots=0, sender="bulk") if refusal(cut, d.bytes) or not cut.slots else cut
 
 
 def ends_within_unit(problem: Problem, extents: Extents) -> bool:
@@ -107,15 +125,12 @@ def configs(problem: Problem, target: Target, feed: Feed | None = None) -> list[
     out: list[Config] = []
     depth = depth_of(problem, target)
     for (m, n), warps, fragments in shapes_of(problem, target, feed):
-        collects = feed == "tma" and by_bulk(problem) and n // warps[1] % 32 == 0
-        slots = (2 if problem.D.bytes == 2 and fragments == 2 else 1) if collects else 0
-        beside = slots * warps[0] * warps[1] * 16 * (n // warps[1]) * problem.D.bytes
-        stages = stages_of(problem, (m, n, depth), target, beside)
+        plain = Config((m, n, depth), warps, 2, feed, 1, 16, 1, 1, 0, fragments)
+        cut = collecting(problem, plain)
+        stages = stages_of(problem, cut.tile, target, slot_bytes(cut, problem.D.bytes))
         if stages < 2 or (problem.accumulator == "float64" and m * n > 64 * 64):
             continue
-        if feed == "registers":
-            stages = 2
-        out.append(Config((m, n, depth), warps, stages, feed, 1, 16, 1, 1, slots, fragments))
+        out.append(cut if feed == "registers" else replace(cut, stages=stages))
     if feed == "registers" and out and depth % (4 * choose_record(problem, target).k) == 0:
         m, n, _ = out[-1].tile  # for bytes that are loaded one by one
         out.append(replace(out[-1], tile=(m, n, depth // 2)))
@@ -129,6 +144,8 @@ def shapes_of(problem: Problem, target: Target, feed: Feed) -> tuple[Shape, ...]
     found = EQUAL if setmaxnreg(24, False).refusal(target) else ROOMY
     if feed == "cp_async" and found is ROOMY:
         found = (*ROOMY[:3], *EQUAL[1:]) if problem.A.bytes == 2 else EQUAL[1:]
+    if problem.A.bytes != 2:  # what its one set of fragments costs is more than it brings
+        found = tuple([s for s in found if s != ROOMY[0]])
     record = choose_record(problem, target).instruction
     if record.emulation(target):  # what it becomes takes registers of its own
         found = tuple([s for s in found if s[0][0] * s[0][1] <= 128 * 64])
@@ -157,10 +174,31 @@ def choose(
         feed = "registers"  # the others fill a stage ahead, also where there is nothing to fill it with
     found = configs(problem, target, feed)
     if extents is not None and ends_within_unit(problem, extents):
-        found = [replace(c, slots=0) for c in found]
+        found = [collecting(problem, c, extents) for c in found]
     found = [replace(c, unroll=unroll_of(c, extents)) for c in found]
     found = [c for c in found if c not in without] or found
-    return found[0] if extents is None else min(found, key=lambda c: cost_of(c, extents, multiprocessors))
+    if extents is None:
+        return found[0]
+    best = min(found, key=lambda c: cost_of(c, extents, multiprocessors))
+    thin = streaming(problem, target, best, extents)
+    return best if thin in without else thin
+
+
+def streaming(problem: Problem, target: Target, config: Config, extents: Extents) -> Config:
+    """The same for one row of low tiles, which waits for memory: threads keep more of B's bytes on their way.
+
+    Few rows begin at different places along K: all read the same A, which one part of the second cache has.
+    """
+    rows, _ = tiles_of(config, extents)
+    m, n, depth = config.tile
+    if rows > 1 or m > LOW or config.feed != "tma":
+        return config
+    few = m < LOW
+    tile = (m, n, 2 * depth if few else depth)
+    stages = min(6 if few else 8, stages_of(problem, tile, target))
+    return replace(
+        config, tile=tile, stages=stages, feed="cp_async", unroll=1, slots=0, sender="bulk", spread=few
+    )
 
 
 def unroll_of(config: Config, extents: Extents | None) -> int:

@@ -8,6 +8,8 @@ from typing import Literal
 from tilelayout import LayoutError
 
 Feed = Literal["tma", "cp_async", "registers"]
+Sender = Literal["bulk", "threads"]
+SENDERS: tuple[Sender, ...] = ("bulk", "threads")
 FEEDS: tuple[Feed, ...] = ("tma", "cp_async", "registers")
 MOST = {"stages": 256, "unroll": 256, "group": 1 << 16, "splits": 64, "resident": 32}
 """Of each: far more than any target has room for, and few enough that nothing is counted up in vain or overflows."""
@@ -33,7 +35,10 @@ class Config:
         group: rows of tiles that CTAs go through together, so that they share what the second cache holds.
         splits: parts of K that different CTAs add up.
         resident: CTAs that share a multiprocessor.
-        slots: of a warp, to collect 16 rows of the result in for the copy engine; 0: results go to memory directly.
+        slots: of a warp, to collect 16 rows of the result in, in shared memory; 0: results go to memory directly.
+        sender: of rows that were collected: "bulk", the copy engine; "threads", those that collected them.
+        spread: whether CTAs begin at different places along K, so that not all read the same part of A, or the same
+            banks of memory, at once.
         fragments: sets of registers for a step's fragments: 2, so that one is loaded while the other is used, or 1.
     """
 
@@ -47,10 +52,16 @@ class Config:
     resident: int = 1
     slots: int = 0
     fragments: int = 2
+    sender: Sender = "bulk"
+    spread: bool = False
 
     def __post_init__(self) -> None:
         if self.feed not in FEEDS:
             raise LayoutError("Config", f"unknown feed {self.feed!r}", f"one of {', '.join(FEEDS)}")
+        if self.sender not in SENDERS:
+            raise LayoutError("Config", f"unknown sender {self.sender!r}", f"one of {', '.join(SENDERS)}")
+        if not isinstance(self.spread, bool):
+            raise LayoutError("Config", f"spread = {self.spread!r}", "True or False")
         for name in ("stages", "unroll", "group", "splits", "resident"):
             if not _positive(getattr(self, name)):
                 raise LayoutError(
@@ -105,11 +116,14 @@ class Config:
 
     def __str__(self) -> str:
         m, n, k = self.tile
-        return (
-            f"{m}x{n}x{k}_w{self.warps[0]}x{self.warps[1]}_s{self.stages}_{self.feed}_u{self.unroll}_g{self.group}"
-            f"{f'_k{self.splits}' if self.splits > 1 else ''}{f'_r{self.resident}' if self.resident > 1 else ''}"
-            f"{f'_o{self.slots}' if self.slots else ''}{'_f1' if self.fragments == 1 else ''}"
-        )
+        parts = [f"{m}x{n}x{k}", f"w{self.warps[0]}x{self.warps[1]}", f"s{self.stages}", self.feed]
+        parts += [f"u{self.unroll}", f"g{self.group}"]
+        parts += [f"k{self.splits}"] if self.splits > 1 else []
+        parts += [f"r{self.resident}"] if self.resident > 1 else []
+        parts += [f"o{self.slots}{'t' if self.sender == 'threads' else ''}"] if self.slots else []
+        parts += ["f1"] if self.fragments == 1 else []
+        parts += ["spread"] if self.spread else []
+        return "_".join(parts)
 
 
 def _positive(n: object) -> bool:

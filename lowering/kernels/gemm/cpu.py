@@ -14,6 +14,7 @@ from ...dtypes import dtype
 from ...tile import Tile
 from .built import Built
 from .config import Config
+from .operands import SWAPPED
 from .shapes import Shaped
 from .simulate import MULTIPROCESSORS, run
 
@@ -36,6 +37,8 @@ def simulate(
 ) -> Any:
     """See `GemmKernel.simulate`."""
     has_c, beta = kernel.check_operands(C, bias, beta, alpha)
+    for factor, value in (("alpha", alpha), ("beta", beta)):
+        _check_factor(kernel, factor, float(value))
     operands = {"A": A, "B": B, "C": C if has_c else None, "bias": bias}
     user = {name: _array(name, x) for name, x in operands.items() if x is not None or name in "AB"}
     _check(kernel, user, config, alignment)
@@ -59,6 +62,20 @@ def simulate(
         return arrays["D"]
     out = run(built, mine, found, alpha, beta, numerics=numerics, schedule=schedule)
     return out.swapaxes(-1, -2) if kernel.transposed else out
+
+
+def _check_factor(kernel: GemmKernel, name: str, value: float) -> None:
+    """Refuse a number that float32, which alpha and beta are but for float64, does not hold, as a launch does."""
+    if kernel.problem.accumulator == "float64" or not np.isfinite(value):
+        return
+    with np.errstate(over="ignore"):
+        if np.isinf(np.float32(value)):
+            most = float(np.finfo(np.float32).max)
+            raise LayoutError(
+                "gemm",
+                f"{name} = {value:g} is beyond float32, which {name} is where sums are {kernel.problem.accumulator}",
+                f"from -{most:.7g} to {most:.7g}",
+            )
 
 
 def _array(name: str, x: Any) -> Any:
@@ -86,8 +103,6 @@ def _check(kernel: GemmKernel, user: Mapping[str, Any], config: Any, alignment: 
 
 
 def _own(kernel: GemmKernel, name: str) -> str:
-    from .kernel import SWAPPED
-
     return SWAPPED.get(name, name) if kernel.transposed else name
 
 
@@ -97,12 +112,14 @@ def _result(arrays: dict[str, Any]) -> tuple[int, int]:
 
 def _converted(name: str, x: Any, kind: str) -> Any:
     """An array of the kernel's type: of its own, or of a wider one that is rounded to it."""
-    from ...backends.reference import as_operand
-
-    if x.size == 0:
-        return x.astype(dtype(kind).numpy)
     from tilelayout import S, TileLayout
 
+    from ...backends.reference import as_operand
+
+    if x.size == 0:  # there are no tiles of it; its type is judged all the same
+        some = np.ones((1,) * x.ndim, x.dtype)
+        as_operand(some, Tile(name, some.shape, kind, TileLayout(S[some.shape]), "global"), name)
+        return np.zeros(x.shape, dtype(kind).numpy)
     return as_operand(x, Tile(name, x.shape, kind, TileLayout(S[x.shape]), "global"), name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 def explain(kernel: GemmKernel, M: int | None = None, N: int | None = None, K: int | None = None) -> str:
     """See `GemmKernel.explain`; the arrays are packed and well aligned.
 
-    Errors: LayoutError where some extents are given and others are not.
+    Errors: LayoutError where some extents are given and others are not, and for those that no launch takes.
     """
     given = [x for x in (M, N, K) if x is not None]
     if len(given) not in (0, 3) or any(type(x) is not int or x < 0 for x in given):
@@ -46,6 +47,9 @@ def explain(kernel: GemmKernel, M: int | None = None, N: int | None = None, K: i
     else:
         shaped = _packed(kernel.problem, *((N, M, K) if kernel.transposed else (M, N, K)))
         built, found = kernel.for_call(shaped, 1.0, kernel.problem.C is not None, multiprocessors)
+        for each in (built, built.second):
+            if each is not None and not found.empty:
+                each.values(found, 1.0, 1.0)  # refuses what a launch would
     lines = [repr(kernel), *_cut(kernel, built), ""]
     for piece in pieces(built):
         lines += [*_piece(piece), ""]
@@ -113,11 +117,9 @@ def _piece(piece: Piece) -> list[str]:
     """What is done, by which variant, with what, and why by no other: the first reason of each."""
     used = ", ".join([f"{n} of {name}" for name, n in piece.instructions.items()])
     lines = [f"{piece.what}: {piece.lowered.variant}", *_wrapped(str(piece.lowered.call), 2), f"  {used}"]
-    by_reason: dict[str, list[str]] = {}
-    for d in piece.declined:
-        by_reason.setdefault(d.reasons[0], []).append(d.variant)
-    for reason, names in by_reason.items():
-        lines += _wrapped(f"not {', '.join(names)}: {reason}", 2, 6)
+    # Neighbors of one reason share a line, so that variants stay in the order in which they are tried.
+    for reason, those in groupby(piece.declined, key=lambda d: d.reasons[0]):
+        lines += _wrapped(f"not {', '.join([d.variant for d in those])}: {reason}", 2, 6)
     return lines
 
 

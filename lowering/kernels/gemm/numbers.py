@@ -9,6 +9,7 @@ from tilelayout import LayoutError
 
 from .config import Config
 from .globals import BATCH_LIMIT, LEADING_LIMIT
+from .operands import SWAPPED
 from .problem import Problem
 from .schedule import LIMIT, MOST_BATCHES
 
@@ -46,6 +47,33 @@ def k_tiles(config: Config, extents: Extents) -> int:
     stages = -(-extents.K // config.tile[2])
     part = -(-stages // config.splits)
     return -(-part // config.unroll) * config.unroll
+
+
+def check_limits(found: Extents, transposed: bool = False) -> None:
+    """Refuse extents and strides beyond what a kernel's arithmetic holds, in the words of the caller.
+
+    Args:
+        found: of the kernel's problem.
+        transposed: whether that is the transposed one of the caller's.
+
+    Errors: LayoutError.
+    """
+    m, n = (found.N, found.M) if transposed else (found.M, found.N)
+    rows: list[tuple[str, int, int]] = [(x, size, LIMIT) for x, size in (("M", m), ("N", n), ("K", found.K))]
+    rows.append(("batches", found.batches, MOST_BATCHES))
+    for name, stride in found.leading.items():
+        own = SWAPPED.get(name, name) if transposed else name
+        rows.append((f"the leading dimension of {own}", stride, LEADING_LIMIT))
+    for name, stride in found.batch.items():
+        own = SWAPPED.get(name, name) if transposed else name
+        rows.append((f"the stride between batches of {own}", stride, BATCH_LIMIT))
+    for name, value, most in rows:
+        if value > most:
+            raise LayoutError(
+                "gemm",
+                f"{name} = {value} is beyond {most}, which the kernel's arithmetic holds",
+                "divide the problem",
+            )
 
 
 def numbers(problem: Problem, config: Config, extents: Extents) -> dict[str, int]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tilelayout import LayoutError, TileLayout
 from tilelayout.parts import as_extent
 
 from ...dtypes import dtype as element_type
-from .problem import ORDERS, Matrix
+from .problem import ORDERS, Matrix, Problem
 
 WIDEST = 16
 """Bytes that everything is aligned to in the best case."""
+SWAPPED = {"A": "B", "B": "A"}
+"""User's name of a factor -> the kernel's, and back, of a problem that is carried out transposed."""
 
 
 def matrix(name: str, dtype: str, given: Any, shape: tuple[int, int] | None = None) -> Matrix:
@@ -48,6 +51,19 @@ def is_extents(x: Any, count: int) -> bool:
         )
     except LayoutError:
         return False
+
+
+def turned(problem: Problem) -> Problem:
+    """The transposed problem: the user's for the kernel's, and back."""
+    p = problem
+    return replace(
+        p,
+        A=flipped(p.B, "A"),  # type: ignore[arg-type]
+        B=flipped(p.A, "B"),  # type: ignore[arg-type]
+        C=flipped(p.C, "C"),
+        D=flipped(p.D, "D"),  # type: ignore[arg-type]
+        bias={"row": "column", "column": "row", "": ""}[p.bias],
+    )
 
 
 def flipped(m: Matrix | None, name: str) -> Matrix | None:

@@ -13,7 +13,8 @@ from .config import Config
 from .schedule import HERE
 from .shares import Shares
 from .stages import build_stages
-from .store_bulk import Rows
+from .store_collected import sent
+from .store_rows import Rows
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def pieces(built: Built) -> tuple[Piece, ...]:
     if config.slots:
         rows = Rows(problem, config, stages, target)
         out.append(_chosen("D, fragments to shared", rows.collect))
-        out.append(_asked("D, shared to global", rows.sent(0), config))
+        out.append(_asked("D, shared to global", sent(rows), config))
     return tuple(out)
 
 

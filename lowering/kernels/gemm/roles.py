@@ -29,7 +29,7 @@ STAGE, PARITY = Var("stage", 0, 63), Var("parity", 0, 1)
 NEXT_STAGE, NEXT_PARITY = Var("next_stage", 0, 63), Var("next_parity", 0, 1)
 LEFT = Var("k_left", 0, LIMIT)
 
-FEEDER_REGISTERS = {"tma": 24, "cp_async": 56}
+FEEDER_REGISTERS = {"tma": 24, "cp_async": 40}
 """Feed -> registers that each thread of the feeding warpgroup keeps, where it can give others back."""
 EVENLY = 128
 """Registers of sums and fragments that leave a thread enough for the rest where all warps have 168."""
@@ -49,6 +49,11 @@ def consumer_registers(config: Config) -> int:
     return min(240, rest // (32 * config.multipliers) // 8 * 8)
 
 
+def held(stages: Stages) -> int:
+    """Registers of sums and fragments."""
+    return stages.sums.words + sum([r.words for x in "AB" for r in stages.fragments[x]])
+
+
 def feed(
     problem: Problem,
     config: Config,
@@ -58,7 +63,7 @@ def feed(
     done: Callable[[Address], Sequence[Statement]],
     nothing: Callable[[Address], Sequence[Statement]],
 ) -> list[Statement]:
-    """What a feeder does: wait for an empty stage and fill it, tile after tile.
+    """What a feeder does: wait for an empty stage and fill it, tile after tile, the first of which has been found.
 
     Args:
         problem, config, target: of the kernel.
@@ -81,19 +86,15 @@ def feed(
         If(Compare(STAGE, "==", config.stages), (Set(STAGE, 0), Set(PARITY, 1 - PARITY))),
     ]
     one_tile: list[Statement] = [
-        *HERE.find(config, problem.batched),
         HERE.first_depth(config),
         Set(LEFT, K_TILES.variable),
-        While(
-            Compare(LEFT, "!=", 0),
-            (*fill, *advance, Set(HERE.depth, HERE.depth + 1), Set(LEFT, LEFT - 1)),
-        ),
+        While(Compare(LEFT, "!=", 0), (*fill, *advance, *HERE.next_depth(config), Set(LEFT, LEFT - 1))),
         *HERE.next(),
+        If(HERE.more, tuple(HERE.find(config, problem.batched))),
     ]
     return [
         Set(STAGE, 0),
         Set(PARITY, 1),
-        *HERE.first(),
         While(HERE.more, tuple(one_tile), hoist=False),
         emptied,
         *nothing(bar),
@@ -103,7 +104,11 @@ def feed(
 def multiply(
     problem: Problem, config: Config, stages: Stages, zero: Index, store: Store, target: Target
 ) -> list[Statement]:
-    """What the multiplying warps do."""
+    """What the multiplying warps do.
+
+    Where the tile is stays in registers through the loop over K where there are some to spare.
+    """
+    find, few = HERE.find(config, problem.batched), held(stages) <= EVENLY
     full, empty = barriers(config.stages)
     wait = mbarrier_wait(target)
     around = (
@@ -149,16 +154,16 @@ def multiply(
         Set(PARITY, 0),
         Instr(wait, (Address(full, (0,)), 0)),
         *loads_of(stages, 0, 0, 0),
-        *HERE.first(),
         While(
             HERE.more,
             (
                 *cleared,
                 Set(LEFT, K_TILES.variable),
                 loop,
-                *HERE.find(config, problem.batched),
+                *([] if few else find),
                 *store.statements,
                 *HERE.next(),
+                *([If(HERE.more, tuple(find))] if few else []),
             ),
             hoist=False,
         ),
@@ -193,17 +198,20 @@ def body(
     if config.feed == "tma":
         init.append(Instr(MBARRIER_FENCE, ()))
     fewer = setmaxnreg(FEEDER_REGISTERS[config.feed], False)
-    more = setmaxnreg(consumer_registers(config), True)
-    held = stages.sums.words + sum([r.words for x in "AB" for r in stages.fragments[x]])
-    moves = not fewer.refusal(target) and held > EVENLY
+    most = consumer_registers(config)
+    few = held(stages) <= EVENLY
+    beginning = [*HERE.first(), *HERE.find(config, problem.batched)]
+    moves = not fewer.refusal(target) and not few and most > FEEDER_REGISTERS[config.feed]
     return [
         If(All((Compare(WARP, "==", 0), Compare(LANE, "==", 0))), tuple(init)),
+        *(beginning if few else ()),  # divisions, while barriers are made
         Instr(BAR_SYNC, ()),
         If(
             Compare(WARP, ">=", config.multipliers),
-            (*([Instr(fewer, ())] if moves else []), *feeding),
+            (*([Instr(fewer, ())] if moves else []), *(() if few else beginning), *feeding),
             (
-                *([Instr(more, ())] if moves else []),
+                *([Instr(setmaxnreg(most, True), ())] if moves else []),
+                *(() if few else HERE.first()),
                 *multiply(problem, config, stages, zero, store, target),
             ),
         ),

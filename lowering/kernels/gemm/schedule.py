@@ -19,6 +19,8 @@ LIMIT = (1 << 30) - 1
 M, N, K = (Parameter(name, "s32", 1, LIMIT) for name in "MNK")
 K_TILES = Parameter("k_tiles", "s32", 0, LIMIT)
 """Stages that each tile takes, a multiple of the unrolling; what is beyond K reads as zeros."""
+SOME_STAGES = Var(K_TILES.name, 1, LIMIT)
+"""The same, of a kernel that is launched for some."""
 TILES = Parameter("tiles", "s32", 0, LIMIT)
 """Of all batches and parts of K."""
 PER_BATCH = Parameter("tiles_per_batch", "s32", 1, LIMIT)
@@ -126,8 +128,18 @@ class Place:
         return self.batch if batched else None
 
     def first_depth(self, config: Config) -> Set:
-        """`depth` at the beginning of the tile's part of K."""
-        return Set(self.depth, self.part * K_TILES.variable if config.splits > 1 else 0)
+        """`depth` at the first of the tile's stages."""
+        return Set(self.depth, self._begin(config) + (self.tile % SOME_STAGES if config.spread else 0))
+
+    def next_depth(self, config: Config) -> list[Statement]:
+        """`depth` one further; behind the last of the tile's part of K its first."""
+        begin, behind = self._begin(config), Compare(self.depth, "==", self._begin(config) + SOME_STAGES)
+        again = [If(behind, (Set(self.depth, begin),))] if config.spread else []
+        return [Set(self.depth, self.depth + 1), *again]
+
+    def _begin(self, config: Config) -> Index:
+        """The first stage of the tile's part of K."""
+        return self.part * K_TILES.variable if config.splits > 1 else 0
 
 
 HERE = Place()

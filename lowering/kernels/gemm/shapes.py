@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tilelayout import LayoutError
 
 from .numbers import Extents
+from .operands import SWAPPED, turned
 from .problem import Matrix, Problem
 
 
@@ -35,16 +36,26 @@ class Shaped:
         return Shaped(swap(self.shape), swap(self.strides), self.address)
 
 
-def extents(problem: Problem, given: Mapping[str, Shaped]) -> Extents:
+def extents(problem: Problem, given: Mapping[str, Shaped], transposed: bool = False) -> Extents:
     """The extents and strides of a call.
 
     Args:
         problem: whose matrices they are.
         given: by parameter: A, B, D and what else there is.
+        transposed: whether both are the transposed of the caller's, in whose words errors are.
 
     Errors: LayoutError for shapes that do not go together, an array that does not lie in the order that the kernel is
     for, a stride that is negative, and a shape that a layout does not have.
     """
+    if not transposed:
+        return _extents(problem, given)
+    callers = {SWAPPED.get(n, n): x if n == "bias" else x.transposed for n, x in given.items()}
+    e = _extents(turned(problem), callers)
+    leading, batch = ({SWAPPED.get(n, n): s for n, s in x.items()} for x in (e.leading, e.batch))
+    return Extents(e.N, e.M, e.K, e.batches, leading, batch)
+
+
+def _extents(problem: Problem, given: Mapping[str, Shaped]) -> Extents:
     rank = 3 if problem.batched else 2
     for name, x in given.items():
         wanted = 1 if name == "bias" else rank
@@ -55,8 +66,9 @@ def extents(problem: Problem, given: Mapping[str, Shaped]) -> Extents:
     (m, k), n = given["A"].shape[-2:], given["B"].shape[-1]
     batches = 1
     if problem.batched:
-        factors = broadcast(given["A"].shape[0], given["B"].shape[0])
-        batches = factors and max(x.shape[0] for x in given.values() if len(x.shape) == 3)
+        batches = broadcast(given["A"].shape[0], given["B"].shape[0])
+        if batches == 1 and "D" in given:  # all may share both factors
+            batches = given["D"].shape[0]
     expected = {
         "A": (m, k),
         "B": (k, n),
@@ -104,7 +116,12 @@ def _leading(matrix: Matrix, x: Shaped) -> int:
     if stride < 0:
         raise LayoutError("gemm", f"{matrix.name} has a negative stride {stride}", "copy it")
     if matrix.name == "D" and stride < x.shape[c]:
-        raise LayoutError("gemm", f"D's rows of {x.shape[c]} elements overlap at strides {x.strides}")
+        lines = "rows" if c == -1 else "columns"
+        raise LayoutError(
+            "gemm",
+            f"D's {lines} of {x.shape[c]} elements overlap at strides {x.strides}",
+            f"a stride of {x.shape[c]} or more between {lines}",
+        )
     return stride
 
 

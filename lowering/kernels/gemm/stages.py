@@ -23,7 +23,7 @@ from ...program import Buffer, Instr, Program, Registers, Slot, Step
 from ...target import Target
 from ...tile import Tile
 from .config import Config
-from .problem import Matrix, Problem
+from .problem import OUTPUTS, Matrix, Problem
 
 ROW_BYTES = 128
 """Of a row of shared memory at most: all 32 banks once."""
@@ -34,18 +34,29 @@ def choose_record(problem: Problem, target: Target) -> MmaInstruction:
 
     Errors: LayoutError where there is none, with the types that there are.
     """
-    types = (problem.A.dtype, problem.B.dtype, problem.accumulator)
+    return record_of(problem.A.dtype, problem.B.dtype, problem.accumulator, target)
+
+
+def record_of(a: str, b: str, sums: str, target: Target) -> MmaInstruction:
+    """The same for types of A, B and the sums."""
     plain = [i for i in DENSE if i.rule == "warp" and not (i.scale or i.satfinite or i.operation or i.kind)]
-    fitting = [i for i in plain if (i.a, i.b, i.d) == types and i.c == i.d]
+    fitting = [i for i in plain if (i.a, i.b, i.d) == (a, b, sums) and i.c == i.d]
     there = [i for i in fitting if not i.instruction.refusal(target)]
     there = [i for i in there if not i.instruction.emulation(target)] or there
-    if not there:
-        known = sorted({f"{i.a} x {i.b} + {i.d}" for i in plain if not i.instruction.refusal(target)})
-        reason = fitting[0].instruction.refusal(target) if fitting else "there is no such instruction"
-        raise LayoutError(
-            "gemm", f"{types[0]} x {types[1]} + {types[2]}: {reason}", f"{target} has {', '.join(known)}"
-        )
-    return max(there, key=lambda i: (i.k, i.m))
+    if there:
+        return max(there, key=lambda i: (i.k, i.m))
+    known = [i for i in plain if {i.a, i.b} <= OUTPUTS.keys() and not i.instruction.refusal(target)]
+    known = [i for i in known if i.a == a or i.b == b] or known
+    oldest = min(fitting, key=lambda i: i.instruction.sm, default=None)
+    reason = oldest.instruction.refusal(target) if oldest else "there is no such instruction"
+    names = sorted({f"{i.a} x {i.b} + {i.d}" for i in known})
+    raise LayoutError("gemm", f"{a} x {b} + {sums}: {reason}", f"{target} has {', '.join(names)}")
+
+
+def panel_width(matrix: Matrix, along: int) -> int | None:
+    """Elements of a row of shared memory, for a tile of so many along the contiguous dimension; None: not cut so."""
+    width = min(along, ROW_BYTES // matrix.bytes)
+    return None if along % width or width & width - 1 else width
 
 
 def stage_tile(matrix: Matrix, rows: int, columns: int) -> Tile:
@@ -58,11 +69,14 @@ def stage_tile(matrix: Matrix, rows: int, columns: int) -> Tile:
     extents = (rows, columns)
     along = extents[matrix.contiguous]
     across = extents[1 - matrix.contiguous]
-    width = min(along, ROW_BYTES // matrix.bytes)
-    if along % width or width & width - 1:
+    width = panel_width(matrix, along)
+    if width is None:
+        widest = ROW_BYTES // matrix.bytes
         raise LayoutError(
             "gemm",
-            f"{matrix.name}: a tile of {along} elements along its contiguous dimension is not cut by {width}",
+            f"{matrix.name}: a tile of {along} elements along its contiguous dimension is not cut into rows of "
+            f"{widest}",
+            f"a multiple of {widest}, or a power of two below",
         )
     if matrix.contiguous == 1:
         layout = TileLayout(S[(across, along // width, width) : (width, across * width, 1)])
