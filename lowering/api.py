@@ -185,12 +185,13 @@ class Lowered(Displayed):
                 "put the program into a kernel: backends.cta_machine.run_grid runs those",
             )
         reads = {r.role for r in self.program.inputs} | self.program.loaded
-        given = {role: x for role, x in arrays.items() if x is not None}
+        given = self._by_role({name: x for name, x in arrays.items() if x is not None})
         unknown = sorted(set(given) - set(tiles))
         if unknown:
-            raise LayoutError(
-                "run", f"there is no operand {', '.join(unknown)}", f"it has {', '.join(tiles)}"
+            known = ", ".join(
+                [f"{role} (tile {t.name})" if t.name != role else role for role, t in tiles.items()]
             )
+            raise LayoutError("run", f"there is no operand {', '.join(unknown)}", f"it has {known}")
         missing = sorted(reads - set(given) - {"D", "dst"})  # the result's earlier content may be left out
         if missing:
             hint = "C is passed as C=, also when C is D" if missing == ["C"] else None
@@ -202,6 +203,23 @@ class Lowered(Displayed):
                 "run", "C and D are one tile, and were given as different arrays", "give it once, as C"
             )
         return {role: x for role, x in checked.items() if role in reads}  # beta 0 leaves a C unread
+
+    def _by_role(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Arrays by role, of what is given by role or, where no role is called so, by the name of one operand's tile.
+
+        Errors: LayoutError for an operand that is given twice.
+        """
+        tiles = self.call.tiles
+        out: dict[str, Any] = {}
+        for name, x in given.items():
+            named = [role for role, t in tiles.items() if t.name == name] if name not in tiles else []
+            role = named[0] if len(named) == 1 else name
+            if role in out:
+                raise LayoutError(
+                    "run", f"operand {role} is given twice, as {role} and as {name}", "give it once"
+                )
+            out[role] = x
+        return out
 
     def run(
         self,
@@ -216,7 +234,8 @@ class Lowered(Displayed):
         """Execute on the reference machine (any CPU).
 
         Args:
-            operands: by role, of other primitives: ``run(src=...)`` of a copy returns dst.
+            operands: by role, of other primitives: ``run(src=...)`` of a copy returns dst; or by the name of its tile,
+                where no role is called so.
             A, B, C: arrays in the shape of the operands' tiles; C is needed only when beta is not 0, also when C is D.
                 Of the tiles' numpy types (`lowering.dtypes`: float32 for tfloat32, of which the instruction drops the
                 low 13 bits, bool for uint1), or of wider floats, which are rounded once to nearest even, or of

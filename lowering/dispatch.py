@@ -237,20 +237,24 @@ def dispatch(
             raise DispatchError(f"no variant {forced!r} of {call.primitive}, {nearest(str(forced), names)}")
         candidates = [v for v in candidates if v.name == forced]
     declined: list[Declined] = []
+    unexpected: list[Exception] = []
     for v in candidates:
-        result = attempt(v, call, context)
+        result = attempt(v, call, context, unexpected)
         if isinstance(result, Program):
             return v, result, tuple(declined)
         declined.append(Declined(v.name, v.priority, result))
     raise DispatchError(
         f"no variant lowers {call.primitive} ({call}) for {context.target} at {context.scope} scope:\n"
         + declined_table(declined)
-    )
+    ) from (unexpected[0] if unexpected else None)
 
 
-def attempt(variant: Variant, call: Any, context: Context) -> Program | tuple[str, ...]:
-    """The program, or the reasons why there is none."""
-    reasons = [r for p in variant.when if (r := _failing(p, call, context)) is not None]
+def attempt(
+    variant: Variant, call: Any, context: Context, unexpected: list[Exception] | None = None
+) -> Program | tuple[str, ...]:
+    """The program, or the reasons why there is none; exceptions that are no reasons are added to `unexpected`."""
+    found = unexpected if unexpected is not None else []
+    reasons = [r for p in variant.when if (r := _failing(p, call, context, found)) is not None]
     if reasons:
         return tuple(reasons)
     try:
@@ -258,6 +262,7 @@ def attempt(variant: Variant, call: Any, context: Context) -> Program | tuple[st
     except DispatchFail as reason:
         return (str(reason) or "declined without a reason",)
     except Exception as error:  # noqa: BLE001  # somebody else's code: shown, and the search goes on
+        found.append(error)
         return (f"unexpected {type(error).__name__} in {variant.provider}: {error}",)
     if not isinstance(result, Program):
         raise DispatchError(
@@ -267,12 +272,13 @@ def attempt(variant: Variant, call: Any, context: Context) -> Program | tuple[st
     return result
 
 
-def _failing(p: Predicate, call: Any, context: Context) -> str | None:
+def _failing(p: Predicate, call: Any, context: Context, unexpected: list[Exception]) -> str | None:
     try:
         verdict = p.check(call, context)
     except DispatchFail as reason:
         verdict = str(reason)
     except Exception as error:  # noqa: BLE001  # the same
+        unexpected.append(error)
         return f"{p.name}: unexpected {type(error).__name__}: {error}"
     verdict, reason = verdict if isinstance(verdict, tuple) and len(verdict) == 2 else (verdict, verdict)
     if verdict is True or (type(verdict).__name__ in ("bool", "bool_") and verdict):  # numpy's counts

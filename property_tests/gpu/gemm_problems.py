@@ -166,9 +166,6 @@ def draw(spec: Spec, seed: int, config: Config | None, largest: int = LARGEST, m
     m, n, k = fixed or (extent(rng, t, largest) for t in tile)
     if multiple > 1 and not fixed:
         m, n, k = (multiple * max(1, x // multiple) for x in (m, n, k))
-    ahead = spec.feed in ("tma", "cp_async")  # fed ahead, these have no K = 0
-    if ahead and not fixed:
-        k = max(1, k)
     if config and config.slots and not fixed:  # the copy engine stores whole units of 16 bytes
         unit = 16 * 8 // dtype(result_type(spec)).bits
         if spec.options.get("D", "row") == "row":
@@ -179,7 +176,7 @@ def draw(spec: Spec, seed: int, config: Config | None, largest: int = LARGEST, m
     whole = rng.random() < 0.5
     alphas = [0.5, -1.0, 2.0, 1.5] if whole else [0.5, -1.25, 2.0, 0.3]
     alpha = rng.choice(alphas) if spec.scaled else 1.0
-    if not ahead and not fixed and rng.random() < 0.05:
+    if not fixed and rng.random() < 0.05:
         alpha = 0.0
     has_c = bool(spec.options.get("C"))
     beta = rng.choice([None, 1.0, -0.5, 2.0, 0.0 if rng.random() < 0.3 else 0.5]) if has_c else None

@@ -220,11 +220,10 @@ def _config(rng: random.Random, case: Case) -> Config | None:
     record = choose_record(problem, where)
     aligned = [max(case.alignment, dtype(t).bits // 8) for t in case.types]
     feeds: list[Feed] = ["registers"]
-    if case.extents[2] > 0 and case.alpha != 0:  # the others fill a stage ahead
-        if where.sm >= 80 and min(aligned) >= 4:
-            feeds += ["cp_async", "cp_async"]
-        if where.sm >= 90 and min(aligned) >= 16:
-            feeds += ["tma", "tma", "tma", "tma"]
+    if where.sm >= 80 and min(aligned) >= 4:
+        feeds += ["cp_async", "cp_async"]
+    if where.sm >= 90 and min(aligned) >= 16:
+        feeds += ["tma", "tma", "tma", "tma"]
     feed = rng.choice(feeds)
     warps = rng.choice(((1, 1), (2, 1), (1, 2), (2, 2), (1, 4), (3, 1)))
     m = record.m * warps[0] * rng.choice((1, 1, 2) if record.m == 16 else (2, 2, 4))

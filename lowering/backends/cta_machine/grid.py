@@ -119,6 +119,10 @@ def run_grid(
     return {name: b.data for name, b in held.items()}
 
 
+_LARGEST_F32 = 2.0**128 - 2.0**103
+"""From there on numbers round to infinity; up to there to float32's largest."""
+
+
 def _check_grid(grid: tuple[int, int, int]) -> None:
     if len(grid) != 3 or not all(1 <= n <= most for n, most in zip(grid, _GRID_LIMITS, strict=True)):
         raise LayoutError("run_grid", f"grid {grid}", f"three numbers from 1 to {_GRID_LIMITS}")
@@ -143,6 +147,10 @@ def _parameters(program: Program, given: Mapping[str, int | float]) -> tuple[dic
     words: dict[str, Any] = {}
     for name, p in known.items():
         value = given[name]
+        if p.kind == "f32" and np.isfinite(value) and abs(float(value)) > _LARGEST_F32:
+            raise LayoutError(
+                "run_grid", f"parameter {name} is {value}, beyond float32", "a number that it holds"
+            )
         if p.kind in ("f32", "f64"):
             words[name] = np.array([value], np.float32 if p.kind == "f32" else np.float64).view(np.uint32)
             continue

@@ -18,10 +18,13 @@ and what each launch does::
     arguments = BLOCK.frame().fill((a, d), (M, N, K), (MAP[a],))
     KERNEL.launch((ctas, 1, 1), threads, arguments, taken.stream)
 
+A launch that comes again can be kept whole: ``KERNEL.prepare`` makes it ready, by what ``sight.sight`` sees of its
+arrays it is found, and ``start`` starts it.
+
 ``bindings`` finds the driver, ``devices`` knows GPUs, ``arrays`` (with ``readers``, ``dlpack``, ``carriers``,
-``overlap``), ``streams`` and ``operands`` take what the caller has, ``parameters`` and ``tensor_map`` pack it,
-``module`` loads and launches, ``cache`` remembers machine code and measurements.  Importing this loads no driver; only
-the calls that need one do.
+``overlap``), ``streams``, ``sight`` and ``operands`` take what the caller has, ``parameters`` and ``tensor_map`` pack
+it, ``module`` and ``prepared`` load and launch, ``cache`` remembers machine code and measurements.  Importing this
+loads no driver; only the calls that need one do.
 """
 
 from ...errors import DriverError
@@ -32,10 +35,12 @@ from .devices import Device, clock_mhz, current_device, device
 from .module import LoadedKernel, load
 from .operands import Operand, Operands, Taken
 from .parameters import Frame, ParameterBlock
+from .prepared import Deferred, Prepared
 from .streams import stream_of, wait_for
 from .tensor_map import MapEncoder, encode
 
 __all__ = [
+    "Deferred",
     "Device",
     "DeviceArray",
     "DriverError",
@@ -46,6 +51,7 @@ __all__ = [
     "Operand",
     "Operands",
     "ParameterBlock",
+    "Prepared",
     "Results",
     "Taken",
     "as_device_array",

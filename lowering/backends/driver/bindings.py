@@ -6,12 +6,14 @@ enter.
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from ...errors import DriverError
 
+_LEGACY_STREAM = 1  # CU_GET_PROC_ADDRESS_LEGACY_STREAM
 _WITHOUT = "only launching needs one: texts, machine code and kernel.simulate work without"
 
 
@@ -55,14 +57,39 @@ def call(name: str, *arguments: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results) or None
 
 
+@cache
+def entry_point(name: str) -> int | None:
+    """The address of a driver function, as CUDA 12.0 has it; None where the driver does not tell it.
+
+    The bindings may have been told that stream 0 is each thread's own: then they alone know their functions.
+    """
+    if os.environ.get("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM", "0") not in ("", "0"):
+        return None
+    try:
+        status, address, *_ = bindings().cuGetProcAddress(name.encode(), 12000, _LEGACY_STREAM)
+    except (AttributeError, RuntimeError):
+        return None
+    return int(address) or None if status == 0 else None
+
+
 def failure(what: str, status: Any, why: str = "") -> DriverError:
     """The error of a call that gave `status`; `why` is what the caller knows beside CUDA's own text."""
     return DriverError(f"{what}: {_text(bindings(), status)}{'; ' * bool(why)}{why}", int(status))
 
 
+def result(status: int) -> Any:
+    """A status that no binding gave, as the bindings name it; the number itself where they do not know it."""
+    try:
+        return bindings().CUresult(status)
+    except ValueError:
+        return status
+
+
 def _text(cu: Any, status: Any) -> str:
     """The name of an error and what CUDA says of it."""
-    name = getattr(status, "name", None) or f"CUDA error {int(status)}"
+    name = getattr(status, "name", None)
+    if name is None:
+        return f"CUDA error {int(status)}"
     try:
         known, text = cu.cuGetErrorString(status)
     except RuntimeError:

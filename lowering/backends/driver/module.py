@@ -12,8 +12,10 @@ from threading import Lock
 from typing import Any
 
 from ...errors import DriverError
-from .bindings import bindings, call, driver_text, driver_version, failure
+from .bindings import bindings, call, driver_text, driver_version, failure, result
 from .devices import Device, current, current_device, device
+from .parameters import Frame
+from .prepared import Deferred, Prepared, quick_calls
 
 _RELEASE = re.compile(rb"Cuda compilation tools, release (\d+)\.(\d+)")
 _STATIC = 48 * 1024  # bytes of dynamic shared memory that a kernel has without asking
@@ -153,12 +155,34 @@ class LoadedKernel:
             self._kernel, x, y, z, threads, 1, 1, self.dynamic_shared, stream, arguments, 0
         )
         if status != 0:
-            raise failure(
-                f"cuLaunchKernel of {self.entry} on {self.device.name}",
-                status,
-                f"{x} x {y} x {z} CTAs of {threads} threads (at most {self.threads_per_block}) with {self.registers} "
-                f"registers, {self.dynamic_shared} bytes of dynamic and {self.static_shared} of static shared memory",
-            )
+            raise self.failed(status, grid, threads)
+
+    def prepare(
+        self, grid: tuple[int, int, int], threads: int, frame: Frame, stream: int = 0
+    ) -> Prepared | Deferred:
+        """What launches as `launch` does each time it is started, by any thread.
+
+        Pre-condition: `frame` is filled, is no thread's own (`ParameterBlock.frame`), and is not filled again.
+        """
+        calls = quick_calls()
+        if calls is None:
+            return Deferred(self, grid, threads, frame, stream)
+        return Prepared(self, calls, grid, threads, frame, stream)
+
+    @property
+    def handle(self) -> int:
+        """The driver's ``CUkernel``."""
+        return int(self._kernel)
+
+    def failed(self, status: Any, grid: tuple[int, int, int], threads: int) -> DriverError:
+        """The error of a launch that gave `status`."""
+        x, y, z = grid
+        return failure(
+            f"cuLaunchKernel of {self.entry} on {self.device.name}",
+            result(status) if type(status) is int else status,
+            f"{x} x {y} x {z} CTAs of {threads} threads (at most {self.threads_per_block}) with {self.registers} "
+            f"registers, {self.dynamic_shared} bytes of dynamic and {self.static_shared} of static shared memory",
+        )
 
     def blocks_per_multiprocessor(self, threads: int) -> int:
         """CTAs of `threads` threads that a multiprocessor holds at once; 0 where one is too large."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from .arrays import Form, as_device_array, check_overlap, common_device
-from .readers import is_cupy, is_torch
-from .streams import cupy_stream, handle_of, stream_of, torch_stream, wait_for
+from .sight import kinds_of, pointers_of, sight
+from .streams import handle_of, stream_of, wait_for
 
 _REMEMBERED = 1024
 
@@ -50,7 +50,7 @@ class Taken(NamedTuple):
     owners: Sequence[Any]
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
     """What was found of arrays of certain types, shapes and strides.
 
     Attributes:
@@ -65,6 +65,19 @@ class _Known(NamedTuple):
     unaligned: int
     pairs: tuple[tuple[int, int, int, int, bool], ...]
     negated: tuple[int, ...]
+
+    def near(self, pointers: Sequence[int]) -> bool:
+        """Whether addresses have to be looked at: not all aligned, or arrays close to one that is written."""
+        bits = 0
+        for pointer in pointers:
+            bits |= pointer
+        if bits & self.unaligned:
+            return True
+        for o, i, least, greatest, same in self.pairs:
+            distance = pointers[i] - pointers[o]
+            if least < distance < greatest and not (same and distance == 0):
+                return True
+        return False
 
 
 _taken = cast("Any", tuple.__new__)  # half the time of the constructor of a named tuple
@@ -82,7 +95,7 @@ class Operands:
             if out.written and (not x.written or i > o)
         ]
         self._pairs = tuple(pairs)
-        self._known: dict[tuple[Any, ...], _Known] = {}
+        self._known: dict[tuple[Any, ...], Known] = {}
 
     def take(self, arrays: Sequence[Any], stream: Any = None) -> Taken:
         """The arrays, on one GPU, as a kernel finds them; nothing is copied.
@@ -91,58 +104,21 @@ class Operands:
 
         Errors: as `as_device_array`, `common_device`, `check_overlap` and `stream_of`.
         """
-        first = arrays[0].__class__
-        if is_torch(first):
-            quick = self._torch(arrays, first, stream)
-        elif is_cupy(first):
-            quick = self._cupy(arrays, first, stream)
-        else:
+        seen = sight(arrays, stream)
+        if seen is None:
             return self._slowly(arrays, stream, None)
-        return quick if quick.__class__ is Taken else self._slowly(arrays, stream, quick)
-
-    def _torch(self, arrays: Sequence[Any], first: type, stream: Any) -> Any:
-        """What is taken, if all are torch tensors on one GPU, of a kind that is known and lie well; else the key of the
-        kind, or None.
-        """
-        device = arrays[0].get_device()
-        if device < 0:
-            return None
-        pointers: list[int] = []
-        kinds: list[Any] = []
-        try:
-            for x in arrays:
-                if (x.__class__ is not first and not is_torch(x.__class__)) or x.get_device() != device:
-                    return None
-                pointers.append(x.data_ptr())
-                kinds.append((x.dtype, x.shape, x.stride()))
-        except (RuntimeError, AttributeError):  # no plain memory: the slow way says so
-            return None
-        key = tuple(kinds)
-        known = self._known.get(key)
-        if known is None or _near(known, pointers):
-            return key
+        kinds, pointers = kinds_of(seen), pointers_of(seen)
+        known = self.known(kinds)
+        if known is None or known.near(pointers):
+            return self._slowly(arrays, stream, kinds)
         for i in known.negated:
             if arrays[i].is_neg():
-                return None
-        handle = torch_stream()(device) if stream is None else handle_of(stream, device)
-        return _taken(Taken, (tuple(pointers), known.forms, device, handle, arrays))
+                return self._slowly(arrays, stream, kinds)
+        return _taken(Taken, (pointers, known.forms, seen[-2], seen[-1], arrays))
 
-    def _cupy(self, arrays: Sequence[Any], first: type, stream: Any) -> Any:
-        """The same of cupy arrays."""
-        device = arrays[0].data.device_id
-        pointers: list[int] = []
-        kinds: list[Any] = []
-        for x in arrays:
-            if (x.__class__ is not first and not is_cupy(x.__class__)) or x.data.device_id != device:
-                return None
-            pointers.append(x.data.ptr)
-            kinds.append((x.dtype, x.shape, x.strides))
-        key = tuple(kinds)
-        known = self._known.get(key)
-        if known is None or _near(known, pointers):
-            return key
-        handle = cupy_stream()(device) if stream is None else handle_of(stream, device)
-        return _taken(Taken, (tuple(pointers), known.forms, device, handle, arrays))
+    def known(self, kinds: tuple[Any, ...]) -> Known | None:
+        """What was found of arrays of these kinds, as `kinds_of` has them, when they were first taken."""
+        return self._known.get(kinds)
 
     def _slowly(self, arrays: Sequence[Any], stream: Any, key: tuple[Any, ...] | None) -> Taken:
         """The same with every check and its message; arrays of kind `key` are known then."""
@@ -160,11 +136,11 @@ class Operands:
         if key is not None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            forms = self._known.setdefault(key, self._learned(forms)).forms
+            forms = self._known.setdefault(key, self._learned(forms, found[0].library)).forms
         return Taken(tuple([x.pointer for x in found]), forms, device, handle, found)
 
-    def _learned(self, forms: tuple[Form, ...]) -> _Known:
-        """What can be said of arrays without their addresses."""
+    def _learned(self, forms: tuple[Form, ...], library: str) -> Known:
+        """What can be said of a library's arrays without their addresses."""
         pairs = [
             (
                 o,
@@ -175,22 +151,8 @@ class Operands:
             )
             for o, i in self._pairs
         ]
-        negated = tuple([i for i, form in enumerate(forms) if _may_be_negated(form)])
-        return _Known(forms, max([form.width for form in forms]) - 1, tuple(pairs), negated)
-
-
-def _near(known: _Known, pointers: list[int]) -> bool:
-    """Whether addresses have to be looked at: not all aligned, or arrays close to one that is written."""
-    bits = 0
-    for pointer in pointers:
-        bits |= pointer
-    if bits & known.unaligned:
-        return True
-    for o, i, least, greatest, same in known.pairs:
-        distance = pointers[i] - pointers[o]
-        if least < distance < greatest and not (same and distance == 0):
-            return True
-    return False
+        negated = [i for i, form in enumerate(forms) if library == "torch" and _may_be_negated(form)]
+        return Known(forms, max([form.width for form in forms]) - 1, tuple(pairs), tuple(negated))
 
 
 def _may_be_negated(form: Form) -> bool:

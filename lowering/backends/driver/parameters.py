@@ -35,6 +35,9 @@ class ParameterBlock:
         names: of the parameters, in order.
         places: offset and size of each in the memory that is filled, in bytes.
         size: bytes of them all.
+        offsets: those of `places`.
+        addressing: writes the addresses of them all.
+        room: bytes of the parameters and, behind them, those addresses.
         packing: writes them all, gaps included.
         counts: how many are addresses, numbers and maps.
         floats: which of the numbers are no integers.
@@ -56,6 +59,9 @@ class ParameterBlock:
                 f"{dict(zip(self.names, [size for _, size in self.places], strict=True))}"
             )
         self.size = max([offset + size for offset, size in self.places], default=0)
+        self.offsets = tuple([offset for offset, _ in self.places])
+        self.addressing = struct.Struct(f"{len(rows)}Q")
+        self.room = -(-self.size // _POINTER) * _POINTER + self.addressing.size
         self.packing = _packing(self.places, [row[1] for row in rows])
         self.counts = len(buffers), len(program.parameters), len(program.maps)
         self._bounds = tuple([(i, p) for i, p in enumerate(self._parameters) if p.lo is not None])
@@ -116,13 +122,14 @@ class Frame:
         self._numbers: tuple[Any, ...] | None = None
         self._given: tuple[Any, ...] | None = None
         self._zeros: tuple[tuple[int, Any], ...] = ()
-        self._memory = ctypes.create_string_buffer(block.size + _MAP_ALIGNMENT)
+        self._memory = ctypes.create_string_buffer(block.room + _MAP_ALIGNMENT)
         begin = ctypes.addressof(self._memory)
         self._begin = -begin % _MAP_ALIGNMENT
-        addresses = [begin + self._begin + offset for offset, _ in block.places]
-        self._addresses = (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
-        self.arguments = ctypes.addressof(self._addresses)
+        begin += self._begin
+        table = block.room - block.addressing.size  # behind the parameters
+        self.arguments = begin + table
         self._view = memoryview(self._memory)
+        block.addressing.pack_into(self._view, self._begin + table, *[begin + at for at in block.offsets])
 
     def fill(self, pointers: Sequence[int], numbers: Sequence[Any] = (), maps: Sequence[bytes] = ()) -> int:
         """Write the parameters, and give `arguments`.

@@ -24,6 +24,7 @@ from ...isa.record import Instruction, Kind, Operand
 from ...target import Target
 from ...target import target as as_target
 from ..assemble import AssemblerError, assemble
+from . import scalar_language
 from .ptx import CompileError, compile_device_ptx
 
 NUMBERS = {"f32": types.float32, "f64": types.float64, "s32": types.int32}
@@ -83,6 +84,7 @@ def scalar_instruction(
     where = as_target(target)
     what = name or getattr(function, "__name__", type(function).__name__)
     _check_kinds(function, what, kinds, result)
+    scalar_language.check(function, what)
     plain = "f32" in kinds and "f64" not in (*kinds, result) and literals == "f32"
     compiled = with_numbers(function, _narrow) if plain else function
     signature = NUMBERS[result](*[NUMBERS[k] for k in kinds])
@@ -90,8 +92,15 @@ def scalar_instruction(
         ptx = compile_device_ptx(compiled, signature, where)
     except CompileError:
         raise
-    except Exception as error:  # noqa: BLE001 - numba raises whatever a pass of its runs into
-        raise LayoutError(f"function {what}", f"numba does not compile it: {_first_line(error)}") from None
+    except Exception as error:  # numba raises whatever a pass of its runs into
+        fault = scalar_language.guess(function, str(error))
+        if fault is not None:
+            raise scalar_language.refused(function, what, fault) from None
+        raise LayoutError(
+            f"function {what}",
+            f"numba does not compile it: {_first_line(error)}",
+            "arithmetic, comparisons, branches, abs, min, max and functions of math, on numbers alone",
+        ) from error
     template = inlined(ptx, what, kinds, result)
     digest = hashlib.sha256(template.encode()).hexdigest()[:8]
     safe = re.sub(r"\W", "", what) or "function"
