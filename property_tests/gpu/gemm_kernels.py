@@ -78,6 +78,33 @@ def cuts() -> Iterator[Spec]:
     )
 
 
+def further() -> Iterator[Spec]:
+    """Rows sent by threads, places along K where CTAs begin, factors that are copied first."""
+    both = {"A": "row", "B": "column"}
+    threads: dict[str, Any] = {"slots": 1, "sender": "threads"}
+    yield Spec("f16 tma, rows by threads", options=both, feed="tma", cut=((128, 256), threads))
+    yield Spec(
+        "f16 tma, odd rows by threads", options=both, feed="tma", cut=((256, 128), threads), align={"D": 2}
+    )
+    yield Spec(
+        "f16 cp.async, rows by threads",
+        options=both,
+        feed="cp_async",
+        cut=((128, 256), {**threads, "slots": 2}),
+    )
+    yield Spec("s8 tma, rows by threads", "int8", both, feed="tma", cut=((128, 256), threads))
+    yield Spec("f16 spread", options=both, feed="cp_async", cut=((16, 64), {"spread": True}))
+    yield Spec("f16 spread, parts", options=both, feed="tma", cut=((16, 64), {"spread": True, "splits": 2}))
+    for a, b in ORDERS:
+        yield Spec(f"f16 packed {a[0]}{b[0]}", options={"A": a, "B": b}, feed="tma",
+                   cut=((64, 64), {"packed": "AB"}), align={"A": 2, "B": 2, "D": 2}, packed=True)  # fmt: skip
+    yield Spec("s8 packed, cp.async", "int8", both, feed="cp_async", cut=((64, 64), {"packed": "A"}),
+               align={"A": 1, "D": 4}, packed=True)  # fmt: skip
+    parts = {"packed": "AB", "splits": 2, "slots": 0}
+    yield Spec("bf16 packed batches, parts", "bfloat16", {**both, "batched": True}, feed="tma",
+               cut=((64, 64), parts), align={"A": 2, "B": 2}, packed=True)  # fmt: skip
+
+
 def types() -> Iterator[Spec]:
     """Every type of factors, sums and results."""
     rc, rr, cr, cc = ({"A": a, "B": b} for a, b in (("row", "column"), ("row", "row"), ORDERS[2], ORDERS[3]))
@@ -194,4 +221,13 @@ def chosen() -> Iterator[Spec]:
     )
 
 
-SPECS: tuple[Spec, ...] = (*orders(), *cuts(), *types(), *endings(), *batches(), *layouts(), *chosen())
+SPECS: tuple[Spec, ...] = (
+    *orders(),
+    *cuts(),
+    *further(),
+    *types(),
+    *endings(),
+    *batches(),
+    *layouts(),
+    *chosen(),
+)

@@ -44,6 +44,7 @@ class Spec:
         cut: rows and columns of a tile, of which the feed's nearest is taken, and what is changed in its configuration.
         align: bytes that each matrix is aligned to, no more: 16 where nothing is said.
         scaled: whether there is an alpha other than 1.
+        packed: whether the cut copies the factors that are aligned to less than 16 bytes.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Spec:
     cut: tuple[tuple[int, int], Mapping[str, Any]] = ((128, 256), {})
     align: Mapping[str, int] = field(default_factory=dict)
     scaled: bool = False
+    packed: bool = False
 
     @property
     def types(self) -> tuple[str, str]:
@@ -74,7 +76,8 @@ class Spec:
 
     def config(self, made: GemmKernel) -> Config:
         names = made.own_names
-        problem = made.problem.aligned(**{names[n]: self.alignment(n) for n in "ABCD"})
+        seen = {n: 16 if self.packed and n in "AB" else self.alignment(n) for n in "ABCD"}
+        problem = made.problem.aligned(**{names[n]: at for n, at in seen.items()})
         if made.problem.A.layout is not None or made.problem.B.layout is not None:
             problem = replace(problem, A=made.problem.A, B=made.problem.B)
         (m, n), changed = self.cut

@@ -17,7 +17,9 @@ from lowering.dtypes import dtype
 from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm.config import Feed
 from lowering.kernels.gemm.problem import ACCUMULATORS, OUTPUTS, Problem
+from lowering.kernels.gemm.reduce import first_problem
 from lowering.kernels.gemm.stages import choose_record
+from lowering.kernels.gemm.store_rows import refusal as collecting_refusal
 from lowering.narrow import from_float
 from lowering.target import Target, target
 
@@ -257,7 +259,26 @@ def _config(rng: random.Random, case: Case) -> Config | None:
         slots,
         rng.choice((1, 2, 2)),
     )
-    return config if _cut(problem, config) else None
+    return _further(random.Random(f"further {case.seed}"), case, config) if _cut(problem, config) else None
+
+
+def _further(rng: random.Random, case: Case, config: Config) -> Config:
+    """The same with what else a configuration can say: who sends rows, where CTAs begin, what is copied first."""
+    problem, where = case.kernel.problem, target(case.target)
+    parts = first_problem(problem) if config.splits > 1 else problem
+    collected = replace(config, slots=config.slots or rng.choice((1, 2)), sender="threads")
+    if rng.random() < 0.5 and not collecting_refusal(collected, parts.D.bytes):
+        config = collected
+    if config.feed != "registers" and rng.random() < 0.3:
+        config = replace(config, spread=True)
+    if rng.random() < 0.3:
+        config = replace(config, packed=rng.choice(("A", "B", "AB")))
+    m, n, _ = config.tile
+    if config.packed == "AB" and config.feed == "registers" and min(m, n) >= 16:
+        feeds: list[Feed] = ["registers", *["cp_async"] * (where.sm >= 80), *["tma"] * (where.sm >= 90)]
+        other = replace(config, feed=rng.choice(feeds))
+        config = other if _cut(problem, other) else config
+    return config
 
 
 def _cut(problem: Problem, config: Config) -> bool:

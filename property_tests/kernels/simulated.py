@@ -11,7 +11,9 @@ import numpy as np
 from lowering.backends.cta_machine import run_grid
 from lowering.dtypes import dtype
 from lowering.kernels.gemm.built import Built
+from lowering.kernels.gemm.chain import OUTPUTS, PARTS, links, spaces
 from lowering.kernels.gemm.numbers import Extents, grid_size
+from lowering.kernels.gemm.pack import factor_extents
 from lowering.kernels.gemm.shapes import Shaped
 from lowering.program import Program
 
@@ -58,23 +60,33 @@ def simulated(
     mine = {names[name]: x for name, x in given.items()}
     beta = 1.0 if case.beta is None else case.beta
     order = case.schedule if schedule is None else schedule
-    last, values = built, built.values(extents, case.alpha, beta)
-    if built.second is not None:  # the first kernel stores the sums of parts of K, the second adds them up
-        last, size = built.second, values["batch_d"] * extents.batches * built.config.splits
-        sums = np.zeros(size, dtype(built.problem.accumulator).numpy)
-        shape = (extents.batches * built.config.splits, extents.M, extents.N)
-        parts = Placed(sums, 0, shape, (values["batch_d"], values["ldd"], 1))
-        found = _launched(
-            built, change(built.program), values, {**mine, "D": parts}, order, numerics, written
-        )
-        mine["parts"] = replace(parts, flat=found)
-        values = last.values(extents, case.alpha, beta)
-    program = change(last.program) if last is built else last.program
-    flat = _launched(last, program, values, mine, order, numerics, written)
+    mine |= {name: _space(built, extents, name) for name in spaces(built, extents)}
+    for link in links(built):
+        program = change(link.built.program) if link.built is built else link.built.program
+        values = link.built.values(extents, case.alpha, beta)
+        tensors = {b.name: link.array(b.name) for b in program.buffers if b.space == "global"}
+        arrays = {t: mine[name] for t, name in tensors.items()}
+        out = next(t for t in tensors if t in OUTPUTS)
+        flat = _launched(link.built, program, values, arrays, out, order, numerics, written)
+        mine[tensors[out]] = replace(mine[tensors[out]], flat=flat, offset=0)
     d = given["D"]
     rest = ~_inside(d)
     assert flat[rest].tobytes() == d.flat[d.offset :][rest].tobytes()
     return Placed(flat, 0, d.shape, d.strides).array
+
+
+def _space(built: Built, extents: Extents, name: str) -> Placed:
+    """Memory of the call's own, as the array that it is to hold; it begins as numbers that are none."""
+    kind, size = spaces(built, extents)[name]
+    flat = np.full(size * dtype(kind).numpy.itemsize, -1, np.int8).view(dtype(kind).numpy)
+    laid = built.laid(extents)
+    if name == PARTS:
+        shape = (extents.batches * built.config.splits, extents.M, extents.N)
+        return Placed(flat, 0, shape, (laid.batch["D"], laid.leading["D"], 1))
+    factor = name[-1]
+    across, along = factor_extents(factor, getattr(built.problem, factor), extents)
+    row = laid.leading[factor]
+    return Placed(flat, 0, (size // (across * row), across, along), (across * row, row, 1))
 
 
 def _launched(
@@ -82,24 +94,23 @@ def _launched(
     program: Program,
     values: dict[str, Any],
     arrays: dict[str, Placed],
+    out: str,
     schedule: int,
     numerics: str,
     written: bool,
 ) -> Any:
-    """D's memory after one kernel."""
-    there = {b.name for b in program.buffers if b.space == "global"}
-    mine = {name: x for name, x in arrays.items() if name in there}
-    inside = {name: _inside(x) for name, x in mine.items()}
+    """The memory of the result after one kernel."""
+    inside = {name: _inside(x) for name, x in arrays.items()}
     return run_grid(
         program,
         (grid_size(built.cut, values["tiles"], MULTIPROCESSORS), 1, 1),
-        {name: x.flat[x.offset :] for name, x in mine.items()},
+        {name: x.flat[x.offset :] for name, x in arrays.items()},
         {p.name: values[p.name] for p in program.parameters},
         numerics=numerics,
         schedule=schedule,
-        written={"D": np.full(inside["D"].shape, written)},
+        written={out: np.full(inside[out].shape, written)},
         guarded={name: ~mask for name, mask in inside.items()},
-    )["D"]
+    )[out]
 
 
 def _inside(x: Placed) -> Any:

@@ -198,10 +198,22 @@ def test_parts_of_k_are_tiles_and_a_second_kernel(unassembled: None) -> None:
     assert "by a second kernel, which adds up the 4 parts of K that this one stores as float32" in text
     for shown in (made.ptx, made.cuda):
         assert shown.startswith(
-            "// The first of two kernels: it stores 4 parts of K.  best.second is the other"
+            "// Kernel 1 of 2, which multiplies parts of K; number 2 adds the parts.  best.second is what"
         )
     assert made.best.second is not None
     assert "bias" in made.best.second.ptx
+
+
+def test_factors_that_lie_badly_are_copied_first() -> None:
+    made = gemm("float16", B="column", target="sm_90a")
+    text = made.explain(1023, 1025, 1021)
+    assert "_tma_" in text
+    assert all(f"a kernel copies {x}, aligned to 2 bytes, to rows of whole cache lines" in text for x in "AB")
+    moved = 2 * 2 * 1023 * 1021
+    packed = traffic(made.problem, replace(SMALL["tma"], packed="A"), Extents(1023, 1025, 1021, 1, {}, {}))
+    assert packed.moved["packed A"] == moved
+    assert "a kernel copies" not in made.explain(1024, 1024, 1024)
+    assert "a kernel copies" not in made.explain(33, 35, 1021)  # so small that it costs more than it brings
 
 
 def test_a_launch_in_numbers(unassembled: None) -> None:

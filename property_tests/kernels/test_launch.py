@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from types import SimpleNamespace
@@ -35,7 +36,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "column D": {"D": "column"},
     "parts": {"config": PARTS},
     "TMA": {"B": "column", "config": TMA},
+    "packed": {"B": "column", "config": replace(TMA, packed="AB")},
+    "packed, parts": {"config": replace(PARTS, packed="B")},
 }
+LAUNCHES = {"parts": 2, "packed": 3, "packed, parts": 3}
+"""Kernels of a call, of those that have several."""
 
 
 class Gpu(TellingDriver):
@@ -200,7 +205,11 @@ def torch() -> Iterator[None]:
     """torch, as far as a launch looks at it: its current stream is what the call says."""
     inner = SimpleNamespace(handle=0)
     inner._cuda_getCurrentRawStream = lambda device: inner.handle + 100 * device
-    found: Any = SimpleNamespace(_C=inner, float16="float16", float32="float32", __spec__=None)
+    cuda = SimpleNamespace(
+        ExternalStream=lambda handle, device: handle, default_stream=lambda device: 0, stream=nullcontext
+    )
+    kinds = {name: name for name in ("float16", "float32", "int8")}
+    found: Any = SimpleNamespace(_C=inner, cuda=cuda, __spec__=None, **kinds)
     before = sys.modules.get("torch")
     sys.modules["torch"] = found
     yield
@@ -265,7 +274,7 @@ def test_the_same_call_is_one_call_of_the_driver_from_the_third_time_on(name: st
             assert [c[0] for c in driver.calls] == ["cuCtxGetDevice", "cuLaunchKernelEx"] * len(
                 driver.launches
             )
-            assert len(driver.launches) == (2 if name == "parts" else 1)
+            assert len(driver.launches) == LAUNCHES.get(name, 1)
 
 
 def test_parts_of_k_are_where_the_call_has_memory_for_them() -> None:

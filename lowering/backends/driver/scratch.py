@@ -44,6 +44,24 @@ class Scratch:
         return np.ndarray(form.shape, f"u{form.width}", raw, -form.low, form.strides)
 
 
+class StreamMemory:
+    """Bytes of a GPU that are given back on a stream, behind what is on it by then, when nobody holds this any more.
+
+    Attributes:
+        pointer: the address.
+    """
+
+    def __init__(self, size: int, stream: int, ordinal: int) -> None:
+        self._stream, self._ordinal = stream, ordinal
+        with current(ordinal):
+            self.pointer = int(call("cuMemAllocAsync", size, stream))
+
+    def __del__(self) -> None:
+        if hasattr(self, "pointer"):
+            with current(self._ordinal):
+                call("cuMemFreeAsync", self.pointer, self._stream)
+
+
 @contextmanager
 def scratch(form: Form, pointer: int, stream: int, ordinal: int) -> Generator[Scratch]:
     """Memory like that of an array of this form at that address, on a GPU; a context of it is current meanwhile.
@@ -60,4 +78,4 @@ def scratch(form: Form, pointer: int, stream: int, ordinal: int) -> Generator[Sc
             call("cuMemFree", base)
 
 
-__all__ = ["Scratch", "scratch"]
+__all__ = ["Scratch", "StreamMemory", "scratch"]

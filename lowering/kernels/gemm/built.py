@@ -1,4 +1,7 @@
-"""A kernel for one problem, cut one way, for one target: its program, and what is made of it."""
+"""A kernel for one problem, cut one way, for one target: its program, and what is made of it.
+
+Beside it there may be kernels that run before and after, see `chain`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from .build import build
 from .config import Config
 from .kept import Kept
 from .numbers import Extents, numbers
+from .pack import Packing, build_packing, laid_packed, packed_problem
 from .problem import Problem
 from .reduce import REDUCTION, build_reduction, first_problem
 
@@ -38,7 +42,12 @@ class Built:
     @cached_property
     def program(self) -> Program:
         """The structured program."""
-        return build(self.problem, self.config, self.target)
+        return build(self.inner, self.config, self.target)
+
+    @cached_property
+    def inner(self) -> Problem:
+        """The problem with factors as they lie when the kernel reads them: well aligned where they were packed."""
+        return packed_problem(self.problem, self.config.packed)
 
     @cached_property
     def shared_memory(self) -> SharedMemory:
@@ -64,21 +73,31 @@ class Built:
     @cached_property
     def kept(self) -> Kept:
         """What a launch needs: from the disk where it has been made before, without making the program."""
-        which = type(self).__name__
-        found = kept.find(which, self.problem, self.config, self.target)
+        found = kept.find(*self.identity, self.target)
         if found is None:
             shell = kept.shell_of(self.program)
             found = kept.Kept(shell, self.shared_memory.dynamic, self.cubin.data)
-            kept.put(which, self.problem, self.config, self.target, found)
+            kept.put(*self.identity, self.target, found)
         return found
+
+    @property
+    def identity(self) -> tuple[str, Problem, Config]:
+        """What the machine code depends on beside the target."""
+        return type(self).__name__, self.inner, self.config
 
     @cached_property
     def second(self) -> Built | None:
         """The kernel that adds up parts of K; None where there is one part."""
         return Reduction(self.problem, self.config, self.target) if self.config.splits > 1 else None
 
-    def parts(self, extents: Extents) -> Extents:
-        """The extents and strides of the first of two kernels: of D those of the parts."""
+    @cached_property
+    def packers(self) -> tuple[Packer, ...]:
+        """The kernels that copy factors first."""
+        return tuple([Packer(self.problem, self.config, self.target, x) for x in self.config.packed])
+
+    def laid(self, extents: Extents) -> Extents:
+        """The extents and strides that this kernel sees: of packed factors, and of D those of the parts."""
+        extents = laid_packed(self.problem, self.config.packed, extents)
         if self.config.splits == 1:
             return extents
         row = -(-extents.N // 4) * 4
@@ -101,7 +120,7 @@ class Built:
     def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
         """Every parameter of a launch by name."""
         problem = first_problem(self.problem) if self.config.splits > 1 else self.problem
-        found = numbers(problem, self.config, self.parts(extents))
+        found = numbers(problem, self.config, self.laid(extents))
         return {**found, "alpha": alpha, "beta": beta}
 
     def ordered(self, values: dict[str, Any]) -> tuple[Any, ...]:
@@ -122,16 +141,63 @@ class Reduction(Built):
         return None
 
     @property
+    def packers(self) -> tuple[Packer, ...]:  # type: ignore[override]
+        return ()
+
+    @property
     def cut(self) -> Config:
         return REDUCTION
 
     def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
         """Every parameter of a launch by name."""
-        of_parts = self.parts(extents)
+        of_parts = self.laid(extents)
         both = replace(
             extents,
             leading={**extents.leading, "parts": of_parts.leading["D"]},
             batch={**extents.batch, "parts": of_parts.batch["D"]},
         )
         found = numbers(replace(self.problem, batched=True), REDUCTION, both)
+        return {**found, "alpha": alpha, "beta": beta}
+
+
+@dataclass(frozen=True, eq=False)
+class Packer(Built):
+    """The kernel that copies a factor, before the one that multiplies.
+
+    Attributes:
+        factor: "A" or "B".
+    """
+
+    factor: str = "A"
+
+    @cached_property
+    def packing(self) -> Packing:
+        """What is copied."""
+        return Packing(self.factor, getattr(self.problem, self.factor), self.problem.batched)
+
+    @cached_property
+    def program(self) -> Program:
+        """The structured program."""
+        return build_packing(self.packing, self.target)
+
+    @property
+    def second(self) -> Built | None:  # type: ignore[override]
+        return None
+
+    @property
+    def packers(self) -> tuple[Packer, ...]:  # type: ignore[override]
+        return ()
+
+    @property
+    def cut(self) -> Config:
+        return self.packing.cut
+
+    @property
+    def identity(self) -> tuple[str, Problem, Config]:
+        """What the machine code depends on beside the target."""
+        return type(self).__name__, self.packing.problem, self.cut
+
+    def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
+        """Every parameter of a launch by name."""
+        found = numbers(self.packing.problem, self.cut, self.packing.extents(extents))
         return {**found, "alpha": alpha, "beta": beta}

@@ -9,9 +9,20 @@ from typing import Any
 from tilelayout import LayoutError
 
 from ...target import Target
-from .choose import collecting, configs, cost_of, ends_within_unit, feed_of, stages_of, streaming, unroll_of
+from .choose import (
+    collecting,
+    configs,
+    cost_of,
+    ends_within_unit,
+    feed_of,
+    stages_of,
+    streaming,
+    unroll_of,
+    worth_packing,
+)
 from .config import SENDERS, Config, Feed
 from .numbers import Extents, tiles_of
+from .pack import packed_problem
 from .problem import Problem
 from .reduce import SUMS
 
@@ -27,6 +38,16 @@ _FEW, _DEEP = 96, 4
 
 def first(problem: Problem, target: Target, found: Extents, multiprocessors: int) -> list[Config]:
     """One of every tile and feed: those of the fastest feed first, each by what it is estimated to cost."""
+    letters = worth_packing(problem, target, found)
+    if letters:
+        inner = first(packed_problem(problem, letters), target, found, multiprocessors)
+        rest = _of_feeds(problem, target, found, multiprocessors)
+        return [*[replace(c, packed=letters) for c in inner], *rest[:1]]
+    return _of_feeds(problem, target, found, multiprocessors)
+
+
+def _of_feeds(problem: Problem, target: Target, found: Extents, multiprocessors: int) -> list[Config]:
+    """The same as the factors lie."""
     best = feed_of(problem, target)
     if best == "tma" and found.K == 0:
         best = "cp_async"

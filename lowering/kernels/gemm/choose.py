@@ -12,6 +12,7 @@ from ...isa.budget import setmaxnreg
 from ...target import Target
 from .config import Config, Feed
 from .numbers import Extents, tiles_of
+from .pack import packed_problem
 from .problem import Matrix, Problem
 from .stages import choose_record
 from .store_rows import refusal, slot_bytes
@@ -37,6 +38,8 @@ RESERVED = 2048
 BULK_ALIGNMENT = 16
 LOW = 64
 """Rows of the highest tiles that wait for memory where there is one row of them."""
+PACKED_FROM, PACKED_DEPTH = 256, 256
+"""Rows and columns, and depth, of the smallest problems that copying their factors first is worth it for."""
 COLLECTED = 128 * 128
 """Elements of the smallest tile whose threads collect rows before they store them."""
 Shape = tuple[tuple[int, int], tuple[int, int], int]
@@ -169,6 +172,11 @@ def choose(
 
     Without extents the largest tile; `without` those that were found not to do.
     """
+    letters = worth_packing(problem, target, extents)
+    if letters:
+        tried = tuple([replace(c, packed="") for c in without if c.packed == letters])
+        inner = choose(packed_problem(problem, letters), target, extents, multiprocessors, tried)
+        return replace(inner, packed=letters)
     feed = feed_of(problem, target)
     if extents is not None and extents.K == 0:
         feed = "registers"  # the others fill a stage ahead, also where there is nothing to fill it with
@@ -199,6 +207,19 @@ def streaming(problem: Problem, target: Target, config: Config, extents: Extents
     return replace(
         config, tile=tile, stages=stages, feed="cp_async", unroll=1, slots=0, sender="bulk", spread=few
     )
+
+
+def worth_packing(problem: Problem, target: Target, extents: Extents | None) -> str:
+    """The factors that are copied to rows of whole cache lines first: where others than threads can feed then, and the
+    product takes much longer than to read and write them once.
+    """
+    if extents is None or extents.K == 0 or feed_of(problem, target) != "registers":
+        return ""
+    letters = "".join([x for x in "AB" if getattr(problem, x).alignment % BULK_ALIGNMENT])
+    laid = any(getattr(problem, x).layout is not None for x in letters)
+    if not letters or laid or feed_of(packed_problem(problem, letters), target) == "registers":
+        return ""
+    return letters if min(extents.M, extents.N) >= PACKED_FROM and extents.K >= PACKED_DEPTH else ""
 
 
 def unroll_of(config: Config, extents: Extents | None) -> int:

@@ -10,6 +10,7 @@ from tilelayout import LayoutError
 Feed = Literal["tma", "cp_async", "registers"]
 Sender = Literal["bulk", "threads"]
 SENDERS: tuple[Sender, ...] = ("bulk", "threads")
+PACKED = ("", "A", "B", "AB")
 FEEDS: tuple[Feed, ...] = ("tma", "cp_async", "registers")
 MOST = {"stages": 256, "unroll": 256, "group": 1 << 16, "splits": 64, "resident": 32}
 """Of each: far more than any target has room for, and few enough that nothing is counted up in vain or overflows."""
@@ -39,6 +40,7 @@ class Config:
         sender: of rows that were collected: "bulk", the copy engine; "threads", those that collected them.
         spread: whether CTAs begin at different places along K, so that not all read the same part of A, or the same
             banks of memory, at once.
+        packed: factors of the kernel's problem that are copied first, to rows of whole cache lines: "", "A", "B", "AB".
         fragments: sets of registers for a step's fragments: 2, so that one is loaded while the other is used, or 1.
     """
 
@@ -54,12 +56,15 @@ class Config:
     fragments: int = 2
     sender: Sender = "bulk"
     spread: bool = False
+    packed: str = ""
 
     def __post_init__(self) -> None:
         if self.feed not in FEEDS:
             raise LayoutError("Config", f"unknown feed {self.feed!r}", f"one of {', '.join(FEEDS)}")
         if self.sender not in SENDERS:
             raise LayoutError("Config", f"unknown sender {self.sender!r}", f"one of {', '.join(SENDERS)}")
+        if self.packed not in PACKED:
+            raise LayoutError("Config", f"packed = {self.packed!r}", f"one of {', '.join(map(repr, PACKED))}")
         if not isinstance(self.spread, bool):
             raise LayoutError("Config", f"spread = {self.spread!r}", "True or False")
         for name in ("stages", "unroll", "group", "splits", "resident"):
@@ -123,6 +128,7 @@ class Config:
         parts += [f"o{self.slots}{'t' if self.sender == 'threads' else ''}"] if self.slots else []
         parts += ["f1"] if self.fragments == 1 else []
         parts += ["spread"] if self.spread else []
+        parts += [f"p{self.packed}"] if self.packed else []
         return "_".join(parts)
 
 

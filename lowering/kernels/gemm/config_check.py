@@ -10,6 +10,7 @@ from .config import Config
 from .cut import check_cut
 from .numbers import Extents
 from .operands import SWAPPED
+from .pack import packed_problem
 from .problem import Problem
 from .reduce import first_problem
 from .store_rows import refusal
@@ -27,6 +28,13 @@ def check_config(
     """
     if found is not None and found.empty:
         return
+    for x in config.packed:
+        if getattr(problem, x).layout is not None:
+            name = SWAPPED[x] if transposed else x
+            raise LayoutError(
+                "gemm", f"{name} is placed by {getattr(problem, x).layout}, rows are packed", "packed=''"
+            )
+    problem = packed_problem(problem, config.packed)
     check_cut(problem, config, target, transposed)
     if config.feed == "tma":
         for m in (problem.A, problem.B):
@@ -35,7 +43,7 @@ def check_config(
                 raise LayoutError(
                     "gemm",
                     f"{name} is aligned to {m.alignment} bytes, the copy engine takes {BULK_ALIGNMENT}",
-                    "pad its leading dimension, or leave config= out",
+                    f"pad its leading dimension, packed={m.name!r}, or leave config= out",
                 )
     if config.feed == "cp_async":
         for m in (problem.A, problem.B):
@@ -44,7 +52,7 @@ def check_config(
                 raise LayoutError(
                     "gemm",
                     f"{name} is aligned to {m.alignment} bytes, cp.async copies {COPIED} at least",
-                    "pad its leading dimension, feed='registers', or leave config= out",
+                    f"pad its leading dimension, packed={m.name!r}, feed='registers', or leave config= out",
                 )
     if config.slots:
         # What a kernel of parts of K stores are the parts.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from tilelayout import LayoutError
 
 from ...errors import DriverError
-from .built import Built
+from .built import Built, Packer
+from .chain import links
 from .config import Config
 from .numbers import Extents, grid_size, k_tiles, tiles_of
 from .occupancy import occupancy
@@ -47,9 +48,8 @@ def explain(kernel: GemmKernel, M: int | None = None, N: int | None = None, K: i
     else:
         shaped = _packed(kernel.problem, *((N, M, K) if kernel.transposed else (M, N, K)))
         built, found = kernel.for_call(shaped, 1.0, kernel.problem.C is not None, multiprocessors)
-        for each in (built, built.second):
-            if each is not None and not found.empty:
-                each.values(found, 1.0, 1.0)  # refuses what a launch would
+        for link in () if found.empty else links(built):
+            link.built.values(found, 1.0, 1.0)  # refuses what a launch would
     lines = [repr(kernel), *_cut(kernel, built), ""]
     for piece in pieces(built):
         lines += [*_piece(piece), ""]
@@ -110,7 +110,17 @@ def _cut(kernel: GemmKernel, built: Built) -> list[str]:
         _row("warps", f"{c.multipliers} multiply, {c.warps[0]} x {c.warps[1]}{feeding}"),
         _row("sums", p.accumulator),
         *([_row("aligned", f"{aligned} bytes")] if aligned else []),
+        *[_row("before", _before(packer)) for packer in built.packers],
     ]
+
+
+def _before(packer: Packer) -> str:
+    """What a kernel does that runs first."""
+    matrix, (rows, columns, _) = packer.packing.matrix, packer.cut.tile
+    return (
+        f"a kernel copies {packer.factor}, aligned to {matrix.alignment} bytes, to rows of whole cache lines, in "
+        f"tiles of {rows} x {columns}"
+    )
 
 
 def _piece(piece: Piece) -> list[str]:

@@ -12,6 +12,7 @@ from tilelayout import LayoutError
 
 from ...target import Target
 from .built import Built
+from .chain import links
 from .choose import choose
 from .config import Config
 from .config_check import check_config
@@ -89,9 +90,8 @@ class GemmKernel:
         from ...backends.assemble import AssemblerError
 
         try:
-            for each in (built, built.second):
-                if each is not None:
-                    each.kept  # noqa: B018  made now
+            for link in links(built):
+                link.built.kept  # noqa: B018  made now
         except AssemblerError as error:
             if built.config == self.config or "local memory" not in str(error):
                 raise
@@ -106,10 +106,11 @@ class GemmKernel:
         """The configuration that was asked for; None where the kernel chooses.
 
         Feeds that fill a stage ahead have nothing to fill it with where no factor is read, which may not even be there:
-        such calls are cut anew, whatever was asked for.
+        such calls are cut anew, whatever was asked for, and nothing is copied for them.
         """
-        ahead = self.config is not None and self.config.feed != "registers"
-        return None if ahead and found is not None and found.K == 0 else self.config
+        if self.config is None or found is None or found.K != 0:
+            return self.config
+        return None if self.config.feed != "registers" else replace(self.config, packed="")
 
     def _tuned(self, problem: Problem, found: Extents | None) -> Config | None:
         from .tune import remembered
@@ -133,14 +134,14 @@ class GemmKernel:
         Where a configuration divides K there are two kernels: this text, the program, the machine code and their other
         forms are of the first, which stores parts; ``best.second`` has those of the one that adds them up.
         """
-        return self._of_two() + self.best.ptx
+        return self._of_several() + self.best.ptx
 
     @property
     def cuda(self) -> str:
         """CUDA C++ of `best`, to read and to compile, without includes."""
         from ...backends.cuda_program import cuda_program
 
-        return self._of_two() + cuda_program(self.best.program)
+        return self._of_several() + cuda_program(self.best.program)
 
     @property
     def cubin(self) -> Cubin:
@@ -158,16 +159,17 @@ class GemmKernel:
         """
         from ...backends.disassemble import disassemble
 
-        return self._of_two() + disassemble(self.cubin.data)
+        return self._of_several() + disassemble(self.cubin.data)
 
-    def _of_two(self) -> str:
-        """What stands before a text that is half of the kernel."""
-        if self.best.second is None:
+    def _of_several(self) -> str:
+        """What stands before a text that is of one of several kernels."""
+        chain = links(self.best)
+        if len(chain) == 1:
             return ""
-        return (
-            f"// The first of two kernels: it stores {self.best.config.splits} parts of K.  best.second is the "
-            f"other, which adds them up, and has the epilogue.\n"
-        )
+        here = next(i for i, link in enumerate(chain) if link.built is self.best)
+        others = "; ".join([f"{i + 1} {link.what}" for i, link in enumerate(chain) if i != here])
+        after = "  best.second is what adds up." if self.best.second is not None else ""
+        return f"// Kernel {here + 1} of {len(chain)}, which {chain[here].what}; number {others}.{after}\n"
 
     def explain(self, M: int | None = None, N: int | None = None, K: int | None = None) -> str:
         """How the kernel works: variants with the reasons of those that declined, shared memory, registers, occupancy,

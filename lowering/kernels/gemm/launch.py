@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +16,25 @@ from ...backends.driver import (
     Operands,
     ParameterBlock,
     Prepared,
-    as_device_array,
     device,
     load,
 )
 from ...backends.driver.operands import Known, Taken
-from ...backends.driver.readers import is_torch, read
 from ...backends.driver.sight import kinds_of, pointers_of
+from ...dtypes import dtype
 from .built import Built
+from .chain import Link, links, spaces
 from .numbers import Extents, grid_size
-from .shapes import Shaped, broadcast
+from .own_arrays import new_array, own_room
+from .shapes import Shaped
 
 if TYPE_CHECKING:
     from .kernel import GemmKernel
 
 _KEPT = 4096
-_SPACES = 64
+_ROOMS = 64
+_SPACE_UNIT = 512
+"""Bytes that spaces of a call begin at multiples of."""
 _ALIGNED = 15
 """Bits of an address that decide how wide accesses may be."""
 
@@ -43,32 +45,20 @@ class Plan:
     Attributes:
         built, loaded: the kernel.
         grid: CTAs.
-        then: the plan of the kernel that adds up parts of K, and how many numbers they are; None where there are none.
     """
 
-    def __init__(
-        self, built: Built, extents: Extents, gpu: Device, names: Sequence[str], second: bool = False
-    ) -> None:
-        self.built = built
+    def __init__(self, link: Link, extents: Extents, gpu: Device, names: Sequence[str]) -> None:
+        self.built = built = link.built
         shell, dynamic, data = built.kept
         self.loaded = load(data, shell.name, dynamic, gpu.ordinal)
         self.block = ParameterBlock(shell)
         self.values = built.values(extents, 1.0, 0.0)
         self.grid = (grid_size(built.cut, self.values["tiles"], gpu.multiprocessors), 1, 1)
         self.threads = built.threads
-        tensors = [b.name for b in shell.buffers]
-        names = [*names, "parts"] if second else names
-        if built.second is not None:  # what it stores are parts
-            names = [{"D": "own D", "parts": "D"}.get(n, n) for n in (*names, "parts")]
-        self.order = tuple([names.index(t) for t in tensors])
+        self.order = tuple([names.index(link.array(b.name)) for b in shell.buffers])
         self.maps = tuple(
-            [(names.index(m.buffer.name), MapEncoder(m).bound(self.values)) for m in shell.maps]
+            [(names.index(link.array(m.buffer.name)), MapEncoder(m).bound(self.values)) for m in shell.maps]
         )
-        self.then: tuple[Plan, int] | None = None
-        if built.second is not None:
-            names = [{"own D": "D", "D": "parts"}.get(n, n) for n in names[:-1]]
-            size = self.values["batch_d"] * extents.batches * built.config.splits
-            self.then = (Plan(built.second, extents, gpu, names, second=True), size)
         self._numbers: dict[tuple[float, float], tuple[Any, ...]] = {}
 
     def start(self, pointers: tuple[int, ...], alpha: float, beta: float, stream: int) -> None:
@@ -98,20 +88,39 @@ class Plan:
         self._fill(frame, pointers, alpha, beta)
         return self.loaded.prepare(self.grid, self.threads, frame, stream)
 
-    def start_all(
-        self, pointers: tuple[int, ...], parts: int, alpha: float, beta: float, stream: int
-    ) -> None:
-        """Launch this kernel, and the one that adds up parts of K where there are parts, at that address (else 0)."""
-        if self.then is None:
-            self.start(pointers, alpha, beta, stream)
-            return
-        pointers = (*pointers, parts)
-        self.start(pointers, alpha, beta, stream)
-        self.then[0].start(pointers, alpha, beta, stream)
+
+class Course:
+    """The launches of a call, one after the other.
+
+    Attributes:
+        plans: of its kernels.
+        spaces: where each space of the call's own begins in the memory that it is given, in bytes.
+        room: bytes of that memory; 0 where none is needed.
+        ordinal: the GPU.
+    """
+
+    def __init__(self, built: Built, extents: Extents, gpu: Device, names: Sequence[str]) -> None:
+        needed = spaces(built, extents)
+        sizes = [count * (dtype(kind).bits // 8) for kind, count in needed.values()]
+        rounded = [-(-size // _SPACE_UNIT) * _SPACE_UNIT for size in sizes]
+        self.spaces = tuple([sum(rounded[:i]) for i in range(len(rounded))])
+        self.room = sum(rounded)
+        self.ordinal = gpu.ordinal
+        self.plans = tuple([Plan(link, extents, gpu, [*names, *needed]) for link in links(built)])
+
+    def addresses(self, room: int) -> tuple[int, ...]:
+        """Of the spaces in memory at an address."""
+        return tuple([room + begin for begin in self.spaces])
+
+    def start(self, pointers: tuple[int, ...], room: int, alpha: float, beta: float, stream: int) -> None:
+        """Launch all, with memory of the call's own at that address (0 where there is none)."""
+        every = (*pointers, *self.addresses(room)) if self.room else pointers
+        for plan in self.plans:
+            plan.start(every, alpha, beta, stream)
 
 
 EMPTY = object()
-"""The plan of a call whose result has no element."""
+"""The launches of a call whose result has no element."""
 
 
 def operands(kernel: GemmKernel, has_c: bool) -> tuple[list[str], Operands]:
@@ -128,35 +137,27 @@ def operands(kernel: GemmKernel, has_c: bool) -> tuple[list[str], Operands]:
     return [o.role for o in found], Operands(found)
 
 
-class InParts(dict[int, tuple[Any, Any]]):
-    """Both launches of a product whose K is divided, by the address of the parts: their memory is of the call alone."""
+class InRooms(dict[int, tuple[Any, ...]]):
+    """The launches of a call that needs memory of its own, by the address of that."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        second: tuple[Plan, int],
-        kind: str,
-        launch: tuple[tuple[int, ...], float, float, int],
-    ) -> None:
+    def __init__(self, course: Course, launch: tuple[tuple[int, ...], float, float, int]) -> None:
         super().__init__()
-        self._first, self._kind, self._launch = plan, kind, launch
-        self._second, self._size = second
+        self._course, self._launch = course, launch
 
     def start(self, like: Any) -> None:
-        """Launch, with parts in memory of an array's library."""
-        space = scratch_array(like, self._kind, self._size)
-        first, second = self[read(space, "parts", None)[0]]
-        first.start()
-        second.start()
+        """Launch, with memory of an array's library."""
+        room, _held = own_room(like, self._course.room, self._launch[-1], self._course.ordinal)
+        for each in self[room]:
+            each.start()
 
-    def __missing__(self, parts: int) -> tuple[Any, Any]:
+    def __missing__(self, room: int) -> tuple[Any, ...]:
         pointers, alpha, beta, stream = self._launch
-        if len(self) >= _SPACES:
+        if len(self) >= _ROOMS:
             self.clear()
-        both = (self._first, self._second)
-        found = tuple([plan.prepared((*pointers, parts), alpha, beta, stream) for plan in both])
-        self[parts] = found  # type: ignore[assignment]
-        return found  # type: ignore[return-value]
+        every = (*pointers, *self._course.addresses(room))
+        found = tuple([plan.prepared(every, alpha, beta, stream) for plan in self._course.plans])
+        self[room] = found
+        return found
 
 
 class Alike:
@@ -173,7 +174,7 @@ class Alike:
         self.kernel, self.names, self.known = kernel, names, known
         self.device, self.stream = at
         self.numbers = numbers
-        self.aligned: Any = None  # the plan of arrays whose addresses are all well aligned
+        self.aligned: Any = None  # the launches of arrays whose addresses are all well aligned
 
     def start(self, key: Any, pointers: tuple[int, ...], A: Any) -> bool:
         """Launch on arrays that may be taken; not where the result has no element.
@@ -182,47 +183,42 @@ class Alike:
         as several launches.
         """
         plans, numbers = self.kernel.plans, (*self.numbers, self.stream)
-        plan = self._plan(pointers)
-        if plan is EMPTY:
+        course = self._course(pointers)
+        if course is EMPTY:
             return False
         if key not in plans.once:
             if len(plans.once) >= _KEPT:
                 plans.once.clear()
             plans.once.add(key)
-            start(self.kernel, plan, pointers, A, *numbers)
+            start(course, pointers, A, *numbers)
             return True
-        if plan.then is None:
-            found = plan.prepared(pointers, *numbers)
+        if course.room:
+            found = InRooms(course, (pointers, *numbers))
         else:
-            found = InParts(plan, plan.then, self.kernel.problem.accumulator, (pointers, *numbers))
+            found = course.plans[0].prepared(pointers, *numbers)
         if len(plans.ready) >= _KEPT:
             plans.ready.clear()
         plans.ready[key] = found
         found.start(A)
         return True
 
-    def _plan(self, pointers: tuple[int, ...]) -> Any:
+    def _course(self, pointers: tuple[int, ...]) -> Any:
         bits = 0
         for pointer in pointers:
             bits |= pointer
         if self.aligned is not None and not bits & _ALIGNED:  # nearly always
             return self.aligned
         taken = Taken(pointers, self.known.forms, self.device, self.stream, ())
-        plan = planned(self.kernel, self.names, taken, self.numbers[0], "C" in self.names)
+        course = planned(self.kernel, self.names, taken, self.numbers[0], "C" in self.names)
         if not bits & _ALIGNED:
-            self.aligned = plan
-        return plan
+            self.aligned = course
+        return course
 
 
-def start(
-    kernel: GemmKernel, plan: Plan, pointers: tuple[int, ...], A: Any, alpha: float, beta: float, stream: int
-) -> None:
-    """Launch a plan, with memory for parts of K where it has such."""
-    if plan.then is None:
-        plan.start(pointers, alpha, beta, stream)
-    else:
-        space = scratch_array(A, kernel.problem.accumulator, plan.then[1])
-        plan.start_all(pointers, read(space, "parts", None)[0], alpha, beta, stream)
+def start(course: Course, pointers: tuple[int, ...], A: Any, alpha: float, beta: float, stream: int) -> None:
+    """Launch a call, with memory of its own where it needs some, of A's library."""
+    room, _held = own_room(A, course.room, stream, course.ordinal) if course.room else (0, None)
+    course.start(pointers, room, alpha, beta, stream)
 
 
 def launch(
@@ -254,10 +250,10 @@ def launch(
     names, reader = kernel.operands(has_c)
     given = {"A": A, "B": B, "C": C, "bias": bias, "D": D}
     taken = reader.take(tuple([given[name] for name in names]), stream)
-    plan = planned(kernel, names, taken, alpha, has_c)
-    if plan is EMPTY:
+    course = planned(kernel, names, taken, alpha, has_c)
+    if course is EMPTY:
         return D
-    start(kernel, plan, taken.pointers, A, alpha, factor, taken.stream)
+    start(course, taken.pointers, A, alpha, factor, taken.stream)
     if key is not None:
         remember(kernel, names, reader, key, (alpha, factor))
     return D
@@ -281,20 +277,20 @@ def remember(
 
 
 def planned(kernel: GemmKernel, names: list[str], taken: Taken, alpha: float, has_c: bool) -> Any:
-    """The plan of a call, made where there is none yet."""
+    """The launches of a call, found where they are not known yet."""
     low = 0
     for pointer in taken.pointers:
         low = low << 4 | pointer & _ALIGNED
     key = (taken.forms, low, taken.device, has_c, alpha in (0, 1) and alpha + 1)
-    plan = kernel.plans.get(key)
-    if plan is None:
+    course = kernel.plans.get(key)
+    if course is None:
         if len(kernel.plans) >= _KEPT:
             kernel.plans.clear()
-        plan = kernel.plans[key] = plan_of(kernel, names, taken, alpha, has_c)
-    return plan
+        course = kernel.plans[key] = course_of(kernel, names, taken, alpha, has_c)
+    return course
 
 
-def plan_of(kernel: GemmKernel, names: list[str], taken: Taken, alpha: float, has_c: bool) -> Any:
+def course_of(kernel: GemmKernel, names: list[str], taken: Taken, alpha: float, has_c: bool) -> Any:
     gpu = device(taken.device)
     if gpu.target.sm != kernel.target.sm:
         raise LayoutError(
@@ -312,49 +308,4 @@ def plan_of(kernel: GemmKernel, names: list[str], taken: Taken, alpha: float, ha
         if found.empty:
             return EMPTY
         made = kernel.assembled(built)
-    return Plan(made, found, gpu, [kernel.own_names[n] for n in names])
-
-
-def new_array(kernel: GemmKernel, A: Any, B: Any) -> Any:
-    """An array for the result, of A's library, on its GPU.
-
-    Errors: LayoutError for a library that is not known here, or that lacks the type.
-    """
-    rank = 3 if kernel.problem.batched else 2
-    if is_torch(A.__class__) and is_torch(B.__class__) and len(A.shape) == len(B.shape) == rank:
-        a, b = A.shape, B.shape  # what else they are is looked at by the launch
-    else:
-        factors = ("A", A, kernel.own_names["A"]), ("B", B, kernel.own_names["B"])
-        kinds = {m.name: m.dtype for m in (kernel.problem.A, kernel.problem.B)}
-        a, b = (as_device_array(x, role, kinds[own], rank=rank).shape for role, x, own in factors)
-    shape = (a[-2], b[-1])
-    if rank == 3:
-        shape = (broadcast(a[0], b[0]), *shape)
-    made_as = (*shape[:-2], shape[-1], shape[-2]) if kernel.transposed else shape
-    made = scratch_array(A, kernel.problem.D.dtype, made_as)
-    return made.swapaxes(-1, -2) if kernel.transposed else made
-
-
-def scratch_array(like: Any, kind: str, shape: int | tuple[int, ...]) -> Any:
-    """A row-major array of whatever it holds, of the library of another array, on its GPU.
-
-    Errors: LayoutError for a library that is not known here, or that lacks the type.
-    """
-    name = "float32" if kind == "tfloat32" else kind
-    shape = (shape,) if isinstance(shape, int) else shape
-    if is_torch(like.__class__):
-        return like.new_empty(shape, dtype=getattr(sys.modules["torch"], name))
-    library = type(like).__module__.partition(".")[0]
-    if library == "cupy" and name in _COMMON:
-        import cupy  # type: ignore[import-not-found]
-
-        return cupy.empty(shape, name)
-    if library == "numba" and name in _COMMON:
-        from ...backends.numba_cuda.gpu import new_array as numba_array
-
-        return numba_array(shape, name)
-    raise LayoutError("gemm", f"no array of {kind} is made for {type(like).__module__}", "pass D")
-
-
-_COMMON = ("float16", "float32", "float64", "int32", "int8")
-"""Element types that cupy and numba have."""
+    return Course(made, found, gpu, [kernel.own_names[n] for n in names])

@@ -49,7 +49,7 @@ def pieces(built: Built) -> tuple[Piece, ...]:
 
     Post-condition: lowered again from the same problem and configuration, they are those of the program.
     """
-    problem, config, target = built.problem, built.config, built.target
+    problem, config, target = built.inner, built.config, built.target
     stages = build_stages(problem, config, target)
     out: list[Piece] = []
     if config.feed == "tma":

@@ -11,7 +11,9 @@ from tilelayout import LayoutError
 
 from ...dtypes import dtype
 from .built import Built
+from .chain import OUTPUTS, PARTS, links, spaces
 from .numbers import Extents, grid_size
+from .pack import factor_extents
 
 MULTIPROCESSORS = 4
 """That a simulated GPU has: few enough that CTAs take several tiles."""
@@ -65,31 +67,41 @@ def run(
         _check_shared(name, array, flat, at)
         mask[at] = True
         memory[name], there[name], places[name] = flat, mask, at
-    how = {"numerics": numerics, "schedule": schedule}
-    if built.second is None:
-        found = _launched(built, built.values(extents, alpha, beta), memory, there, **how)
-    else:
-        values = built.values(extents, alpha, beta)
-        size, row = values["batch_d"] * extents.batches * built.config.splits, values["ldd"]
-        mask = np.arange(size) % row < extents.N
-        factors = ("A", "B")
-        first = {n: memory[n] for n in factors} | {
-            "D": np.zeros(size, dtype(built.problem.accumulator).numpy)
-        }
-        masks = {n: there[n] for n in factors} | {"D": mask}
-        memory["parts"] = _launched(built, values, first, masks, **how)["D"]
-        there["parts"] = mask
-        second = built.second
-        others = {n: x for n, x in memory.items() if n not in factors}
-        rest = {n: there[n] for n in others}
-        found = _launched(second, second.values(extents, alpha, beta), others, rest, **how)
-    return found["D"][places["D"]]
+    for name, (kind, size) in spaces(built, extents).items():
+        memory[name] = np.zeros(size, dtype(kind).numpy)
+        there[name] = np.arange(size) % _row(built, name, extents) < _filled(built, name, extents)
+    for link in links(built):
+        tensors = {b.name: link.array(b.name) for b in link.built.program.buffers if b.space == "global"}
+        found = _launched(
+            link.built,
+            link.built.values(extents, alpha, beta),
+            {t: memory[name] for t, name in tensors.items()},
+            {t: there[name] for t, name in tensors.items()},
+            numerics=numerics,
+            schedule=schedule,
+        )
+        memory |= {name: found[t] for t, name in tensors.items() if t in OUTPUTS}
+    return memory["D"][places["D"]]
+
+
+def _row(built: Built, name: str, extents: Extents) -> int:
+    """Elements from one row of a space to the next."""
+    laid = built.laid(extents)
+    return laid.leading["D"] if name == PARTS else laid.leading[name[-1]]
+
+
+def _filled(built: Built, name: str, extents: Extents) -> int:
+    """Elements of each of its rows."""
+    if name == PARTS:
+        return extents.N
+    factor = name[-1]
+    return factor_extents(factor, getattr(built.problem, factor), extents)[1]
 
 
 def _launched(
     built: Built, values: dict[str, Any], memory: dict[str, Any], there: dict[str, Any], **how: Any
 ) -> dict[str, Any]:
-    """The tensors after one kernel; D holds nothing before, and what is not `there` is guarded."""
+    """The tensors after one kernel; its result holds nothing before, and what is not `there` is guarded."""
     from ...backends.cta_machine import run_grid
 
     return run_grid(
@@ -97,7 +109,7 @@ def _launched(
         (grid_size(built.cut, values["tiles"], MULTIPROCESSORS), 1, 1),
         memory,
         {p.name: values[p.name] for p in built.program.parameters},
-        written={name: mask if name != "D" else np.zeros_like(mask) for name, mask in there.items()},
+        written={name: np.zeros_like(mask) if name in OUTPUTS else mask for name, mask in there.items()},
         guarded={name: ~mask for name, mask in there.items()},
         **how,
     )

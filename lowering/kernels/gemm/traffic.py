@@ -50,6 +50,8 @@ def traffic(problem: Problem, config: Config, extents: Extents) -> Traffic:
     moved = {name: size * often.get(name, 1) * batches for name, size in once.items()}
     if config.splits > 1:  # the sums of each part are stored, and read again to be added up
         moved["parts"] = 2 * config.splits * m * n * batches * dtype(problem.accumulator).bits // 8
+    for x in config.packed:  # read once, and written
+        moved[f"packed {x}"] = 2 * once[x] * batches
     least = sum(size * shared[name] for name, size in once.items())
     tile_m, tile_n, tile_k = config.tile
     done = rows * tile_m * columns * tile_n * k_tiles(config, extents) * config.splits * tile_k

@@ -12,8 +12,9 @@ from ...backends.driver.operands import Taken
 from ...backends.driver.scratch import Scratch
 from ...backends.driver.timing import interleaved
 from ...dtypes import dtype
+from .chain import links
 from .config import Config
-from .launch import Plan, plan_of
+from .launch import Course, course_of
 from .numbers import Extents
 from .problem import Problem
 from .shapes import Shaped
@@ -30,7 +31,7 @@ _POISON = 0x7F
 class GpuTrial:
     """A `search.Trial` of one call.
 
-    `scratch` is memory for the result; ``room(n)`` gives the address of n numbers of the accumulator's type.
+    `scratch` is memory for the result; ``room(n)`` gives the address of n bytes.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class GpuTrial:
             for name, form, pointer in zip(self.names, taken.forms, self.pointers, strict=True)
         }
         self.cuts: dict[Config, GemmKernel] = {}
-        self.plans: dict[Config, Plan] = {}
+        self.courses: dict[Config, Course] = {}
         self.first: np.ndarray[Any, Any] | None = None
 
     def asked(self) -> tuple[Problem, Extents]:
@@ -67,25 +68,24 @@ class GpuTrial:
         """See `search.Trial.build`."""
         cut = type(self.kernel)(self.kernel.problem, self.kernel.target, config, self.kernel.transposed)
         built, _ = cut.for_call(cut.internal(self.shaped), self.alpha, self.has_c, self.gpu.multiprocessors)
-        for part in (built, built.second):
-            if part is not None:
-                _ = part.cubin
+        for link in links(built):
+            _ = link.built.cubin
         self.cuts[config] = cut
 
-    def plan(self, config: Config) -> Plan:
-        """The launch."""
-        known = self.plans.get(config)
+    def course(self, config: Config) -> Course:
+        """The launches."""
+        known = self.courses.get(config)
         if known is None:
             taken = self.taken._replace(pointers=self.pointers)
-            known = plan_of(self.cuts[config], self.names, taken, self.alpha, self.has_c)
-            self.plans[config] = known
+            known = course_of(self.cuts[config], self.names, taken, self.alpha, self.has_c)
+            self.courses[config] = known
         return known
 
     def launch(self, config: Config) -> Callable[[], None]:
         """What launches a configuration."""
-        plan, pointers, stream = self.plan(config), self.pointers, self.taken.stream
-        parts = 0 if plan.then is None else self.room(plan.then[1])
-        return lambda: plan.start_all(pointers, parts, self.alpha, self.beta, stream)
+        course, pointers, stream = self.course(config), self.pointers, self.taken.stream
+        room = self.room(course.room) if course.room else 0
+        return lambda: course.start(pointers, room, self.alpha, self.beta, stream)
 
     def result(self, config: Config) -> str:
         """See `search.Trial.result`."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilelayout import LayoutError
 
-from ...dtypes import dtype
 from ...target import Target
 from .config import Config
 from .numbers import Extents
@@ -99,7 +98,7 @@ def tune(
     from ...backends.driver.arrays import Form
     from ...backends.driver.scratch import Scratch, scratch
     from .candidates import first, variations
-    from .launch import new_array
+    from .own_arrays import new_array
     from .search import Search
     from .trial import GpuTrial
 
@@ -120,12 +119,11 @@ def tune(
             return held.enter_context(scratch(form, pointer, taken.stream, gpu.ordinal))
 
         @cache
-        def parts(count: int) -> int:
-            width = dtype(kernel.problem.accumulator).bits // 8
-            return memory_like(Form(kernel.problem.accumulator, (count,), (width,), width), 0).pointer
+        def room(count: int) -> int:
+            return memory_like(Form("int8", (count,), (1,), 1), 0).pointer
 
         memory = memory_like(taken.forms[at], taken.pointers[at])
-        trial = GpuTrial(kernel, taken, names, memory, parts, gpu, (alpha, beta, has_c))
+        trial = GpuTrial(kernel, taken, names, memory, room, gpu, (alpha, beta, has_c))
         problem, found = trial.asked()
         if found.empty:
             raise LayoutError("tune", "the result has no element: nothing is launched")

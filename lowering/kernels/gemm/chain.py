@@ -1,0 +1,70 @@
+"""The kernels of one call, in order: copies of factors that lie badly, the product, the sum of parts of K."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .numbers import Extents
+from .pack import packed_elements
+
+if TYPE_CHECKING:
+    from .built import Built
+
+OUTPUTS = ("D", "packed")
+"""What a kernel's result is called."""
+PARTS = "parts"
+
+
+@dataclass(frozen=True)
+class Link:
+    """One kernel of a call.
+
+    Attributes:
+        built: the kernel.
+        tensors: its tensor -> the call's array or space, where that has another name.
+        what: it does.
+    """
+
+    built: Built
+    tensors: Mapping[str, str]
+    what: str
+
+    def array(self, tensor: str) -> str:
+        """What the call has for a tensor."""
+        return self.tensors.get(tensor, tensor)
+
+
+def links(built: Built) -> tuple[Link, ...]:
+    """The kernels of a call, in order."""
+    out: list[Link] = []
+    own: dict[str, str] = {}
+    for packer in built.packers:
+        x = packer.packing.factor
+        own[x] = space_of(x)
+        out.append(Link(packer, {"source": x, "packed": own[x]}, f"copies {x}"))
+    if built.second is None:
+        return (*out, Link(built, own, "multiplies"))
+    first = Link(built, {**own, "D": PARTS}, "multiplies parts of K")
+    return (*out, first, Link(built.second, {}, "adds the parts"))
+
+
+def spaces(built: Built, found: Extents) -> dict[str, tuple[str, int]]:
+    """Memory of the call's own: name -> type and number of its elements."""
+    out = {
+        space_of(p.packing.factor): (p.packing.matrix.dtype, packed_elements(p.packing, found))
+        for p in built.packers
+    }
+    if built.second is not None:
+        parts = built.laid(found)
+        out[PARTS] = (built.problem.accumulator, parts.batch["D"] * found.batches * built.config.splits)
+    return out
+
+
+def space_of(factor: str) -> str:
+    """The name of a factor's copy."""
+    return f"packed {factor}"
+
+
+__all__ = ["OUTPUTS", "PARTS", "Link", "links", "space_of", "spaces"]

@@ -1,0 +1,172 @@
+"""A factor copied to rows of whole cache lines: a kernel before the product, for arrays that lie badly.
+
+Rows that begin anywhere are read element by element, which costs more than the product of large matrices.  Read once,
+and written to memory of the call's own, a factor is as well aligned as can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilelayout import S, TileLayout, laneid, warpid
+from tilelayout.expr import Index
+
+from ...api import lower
+from ...compose import relocated
+from ...control import While
+from ...ops import copy
+from ...program import Program
+from ...target import Target
+from ...tile import Tile
+from .config import Config
+from .globals import batch_stride, global_buffer, leading, moved_to, window
+from .numbers import Extents
+from .problem import Matrix, Problem
+from .schedule import BATCHES, COLUMNS, HERE, K_TILES, PER_BATCH, ROWS, TILES, K, M, N
+
+ROW_UNIT = 128
+"""Bytes that rows of the copy are a multiple of: a line of the caches."""
+ALIGNMENT = 16
+"""Bytes that everything is aligned to in the best case."""
+WORD = 4
+"""Bytes that a lane has of a row, so that it stores whole words."""
+RESIDENT = 8
+"""CTAs of a multiprocessor: what they have under way hides the latency of memory."""
+WARPS, ROWS_EACH, WORDS_EACH = 4, 4, 2
+"""Of a CTA; and what each lane has of a tile, in rows and in words of a row."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The copy of one factor.
+
+    Attributes:
+        factor: "A" or "B".
+        matrix: how it lies.
+        batched: whether there are several.
+    """
+
+    factor: str
+    matrix: Matrix
+    batched: bool
+
+    @property
+    def source(self) -> Matrix:
+        """The factor as rows along its contiguous dimension."""
+        return Matrix("source", self.matrix.dtype, "row", self.matrix.alignment)
+
+    @property
+    def packed(self) -> Matrix:
+        """Its copy."""
+        return Matrix("packed", self.matrix.dtype, "row", ALIGNMENT)
+
+    @property
+    def problem(self) -> Problem:
+        """What the schedule and the numbers of a launch see: the copy is the result."""
+        kind = self.matrix.dtype
+        return Problem(self.source, self.source, self.packed, kind, batched=self.batched)
+
+    @property
+    def cut(self) -> Config:
+        """How the copy is cut into tiles."""
+        return Config(
+            (WARPS * ROWS_EACH, 32 * WORDS_EACH * self.each, 16),
+            (WARPS, 1),
+            2,
+            "registers",
+            resident=RESIDENT,
+        )
+
+    @property
+    def each(self) -> int:
+        """Elements of a word."""
+        return max(1, WORD // self.matrix.bytes)
+
+    def extents(self, found: Extents) -> Extents:
+        """Of the copy, for those of the product; a factor that all batches share is copied once."""
+        across, along = factor_extents(self.factor, self.matrix, found)
+        batches = found.batches if found.batch.get(self.factor, 0) else 1
+        row = packed_row(self.matrix, along)
+        leads = {"source": found.leading[self.factor], "packed": row}
+        steps = {"source": found.batch.get(self.factor, 0), "packed": across * row}
+        return Extents(across, along, 1, batches, leads, steps)
+
+
+def factor_extents(factor: str, matrix: Matrix, found: Extents) -> tuple[int, int]:
+    """Rows across and elements along the contiguous dimension."""
+    both = (found.M, found.K) if factor == "A" else (found.K, found.N)
+    return both[1 - matrix.contiguous], both[matrix.contiguous]
+
+
+def packed_row(matrix: Matrix, along: int) -> int:
+    """Elements from one row of the copy to the next."""
+    unit = max(1, ROW_UNIT // matrix.bytes)
+    return -(-along // unit) * unit
+
+
+def packed_elements(packing: Packing, found: Extents) -> int:
+    """That the copy takes."""
+    e = packing.extents(found)
+    return e.M * e.leading["packed"] * e.batches
+
+
+def laid_packed(problem: Problem, letters: str, found: Extents) -> Extents:
+    """The extents of the product with the leading dimensions of the copies."""
+    leads, steps = dict(found.leading), dict(found.batch)
+    for x in letters:
+        matrix = getattr(problem, x)
+        across, along = factor_extents(x, matrix, found)
+        leads[x] = packed_row(matrix, along)
+        if steps.get(x):
+            steps[x] = across * leads[x]
+    return replace(found, leading=leads, batch=steps)
+
+
+def packed_problem(problem: Problem, letters: str) -> Problem:
+    """The problem of the kernel that reads the copies of these factors."""
+    return problem.aligned(**dict.fromkeys(letters, ALIGNMENT))
+
+
+def build_packing(packing: Packing, target: Target) -> Program:
+    """The kernel: its tensors are ``source`` and ``packed``."""
+    cut, each = packing.cut, packing.each
+    m, n, _ = cut.tile
+    words = S[(ROWS_EACH, WARPS, WORDS_EACH, 32, each) : (WORDS_EACH * each, 1 @ warpid, each, 1 @ laneid, 1)]
+    held = Tile("held", (m, n), packing.matrix.dtype, TileLayout(words))
+    row, column, _ = HERE.origin(cut)
+    batch: Index | None = HERE.batch if packing.batched else None
+    where = {"target": target, "scope": "cta", "launch": 32 * WARPS, "dispatch": "copy.predicated"}
+    there = {x.name: window(x, (row, column), (m, n), batch) for x in (packing.source, packing.packed)}
+    load = lower(copy(held, there["source"]), **where).program  # type: ignore[arg-type]
+    store = lower(copy(there["packed"], held), **where).program  # type: ignore[arg-type]
+    registers = load.registers[0]
+    body = (
+        *HERE.first(),
+        While(
+            HERE.more,
+            (
+                *HERE.find(cut, packing.batched),
+                *relocated(load.body, None, moved_to(load, packing.source)),
+                *relocated(store.body, {store.registers[0]: registers}, moved_to(store, packing.packed)),
+                *HERE.next(),
+            ),
+            hoist=False,
+        ),
+    )
+    matrices = (packing.source, packing.packed)
+    scratch = [r for p in (load, store) for r in p.registers[1:]]
+    return Program(
+        "gemm_pack",
+        cut.all_warps,
+        (),
+        (),
+        body,
+        tuple([global_buffer(x) for x in matrices]),
+        (registers, *dict.fromkeys(scratch)),
+        (),
+        (
+            *(M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES),
+            *[leading(x) for x in matrices],
+            *[batch_stride(x) for x in matrices if packing.batched],
+        ),
+    )
