@@ -3,7 +3,9 @@
 A *packing* makes one register of the numbers that share it, low bits first; an *unpacking* is the reverse.  Rounding
 is to nearest even, of tfloat32 to nearest with ties away from zero, as ``cvt.rna`` has it.  Beyond the largest number
 float16, bfloat16 and tfloat32 become infinite; 8-bit floats and integers become the largest of their sign, and a NaN
-becomes the integer 0.  Source: PTX ISA, "Data Movement and Conversion Instructions: cvt".
+becomes the integer 0.  Of a NaN tfloat32 keeps the upper bits, as ``mma`` does that reads it: one whose payload is in
+the lower 13 bits alone becomes infinite (ptxas 13.0 for sm_80 to sm_120; seen on an H200).  Source: PTX ISA, "Data
+Movement and Conversion Instructions: cvt".
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ _CVT = "Data Movement and Conversion Instructions: cvt"
 _NAN = {
     "float16": 0x7FFF,
     "bfloat16": 0x7FFF,
-    "tfloat32": 0x7FFFFFFF,
     "float8_e4m3fn": 0x7F,
     "float8_e5m2": 0x7F,
 }
@@ -52,8 +53,8 @@ def to_element(values: Any, element: str) -> Any:
     clean = np.where(missing, np.float32(0), values)
     with np.errstate(over="ignore"):
         if element == "tfloat32":
-            bits = _half_away(clean)
-        elif element in ("float16", "bfloat16"):
+            return _half_away(values).astype(np.uint64)
+        if element in ("float16", "bfloat16"):
             bits = clean.astype(kind.numpy).view(np.uint16)
         elif element == "float64":
             return np.asarray(values, np.float64).view(np.uint64)
@@ -64,12 +65,12 @@ def to_element(values: Any, element: str) -> Any:
 
 
 def _half_away(values: Any) -> Any:
-    """The bits of float32 numbers with 13 bits less, ties away from zero; what is infinite stays so."""
+    """The bits of float32 numbers with 13 bits less, ties away from zero; of what is not finite they are cut off."""
     import numpy as np
 
     bits = values.view(np.uint32)
-    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    return np.where(np.isinf(values), bits, rounded)
+    rounded = np.where(np.isfinite(values), bits + np.uint32(0x1000), bits)
+    return rounded & np.uint32(0xFFFFE000)
 
 
 def _packing(name: str, template: str, element: str, sm: int, ptx: tuple[int, int]) -> Instruction:

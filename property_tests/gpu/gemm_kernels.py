@@ -138,7 +138,12 @@ def types() -> Iterator[Spec]:
     yield Spec("s8 tma", "int8", rc, feed="tma")
     yield Spec("s8 cp.async", "int8", rr, feed="cp_async", cut=((128, 64), {}))
     yield Spec(
-        "s8 registers", "int8", cr, feed="registers", cut=((16, 64), {}), align={"A": 1, "B": 1, "D": 4}
+        "s8 registers",
+        "int8",
+        cr,
+        feed="registers",
+        cut=((16, 64), {"tile": (16, 64, 64)}),
+        align={"A": 1, "B": 1, "D": 4},
     )
     yield Spec("u8 x s8 tma", ("uint8", "int8"), rc, feed="tma", cut=((128, 64), {}))
     yield Spec(
@@ -153,7 +158,8 @@ def types() -> Iterator[Spec]:
     yield Spec(
         "e5m2 cp.async to f32", "float8_e5m2", {**rr, "out": "float32"}, feed="cp_async", cut=((64, 128), {})
     )
-    yield Spec("e4m3 x e5m2 registers", ("float8_e4m3fn", "float8_e5m2"), rc, feed="registers", cut=((32, 64), {}),
+    yield Spec("e4m3 x e5m2 registers", ("float8_e4m3fn", "float8_e5m2"), rc, feed="registers",
+               cut=((32, 64), {"tile": (32, 64, 64)}),
                align={"A": 1, "B": 2, "D": 2})  # fmt: skip
 
 

@@ -83,7 +83,7 @@ CASES: dict[str, Case] = {
     ),
     "registers, collected rows": case(
         extents=(77, 133, 51), alignment=2,
-        config=Config((64, 128, 32), FOUR, 2, "registers", slots=1, sender="threads"),
+        config=Config((32, 128, 32), FOUR, 2, "registers", slots=1, sender="threads"),
     ),
     "tma, direct stores, ragged": case(extents=(75, 69, 139), config=BULK),
     "tma, alpha, beta, C, a function": case(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from lowering.backends.assemble import AssemblerError, assemble
 from lowering.backends.banks import shared_accesses
 from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm.built import Built
-from lowering.kernels.gemm.choose import SHARED, configs
+from lowering.kernels.gemm.choose import SHARED, configs, unroll_of
 from lowering.kernels.gemm.config import MOST_WARPS
 from lowering.kernels.gemm.problem import Problem
 from lowering.target import TARGETS, target
@@ -98,7 +99,8 @@ def test_all_fit(name: str, dtype: str, orders: str) -> None:
     spilled: list[Config] = []
     for config in found:
         try:
-            fits(Built(given, config, target(name)))
+            for unroll in {1, unroll_of(config, None)}:
+                fits(Built(given, replace(config, unroll=unroll), target(name)))
         except AssemblerError as error:
             if "local memory" not in str(error):
                 raise

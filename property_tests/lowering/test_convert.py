@@ -165,7 +165,6 @@ NANS = {
     "bfloat16": 0x7FFF,
     "float8_e4m3fn": 0x7F,
     "float8_e5m2": 0x7F,
-    "tfloat32": 0x7FFFFFFF,
 }
 
 
@@ -173,6 +172,15 @@ NANS = {
 def test_what_becomes_of_a_nan(element: str, bits: int) -> None:
     assert int(to_element(np.float32(nan), element)) == bits
     assert int(to_element(np.float32(-nan), element)) == bits
+
+
+@pytest.mark.parametrize(
+    ("word", "bits"),
+    [(0x7FC00000, 0x7FC00000), (0xFFFFFFFF, 0xFFFFE000), (0x7F803000, 0x7F802000), (0x7F800001, 0x7F800000),
+     (0xFF801FFF, 0xFF800000), (0x7F800000, 0x7F800000)],
+)  # fmt: skip
+def test_tfloat32_keeps_the_upper_bits_of_what_is_not_finite(word: int, bits: int) -> None:
+    assert int(to_element(np.uint32(word).view(np.float32), "tfloat32")) == bits
 
 
 @given(FLOAT32)

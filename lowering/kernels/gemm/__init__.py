@@ -1,14 +1,17 @@
 """GEMM kernels: ``D = epilogue(alpha * A @ B + beta * C + bias)`` for arrays of any extents.
 
 problem, operands    what is asked for: types, orders, layouts
-config, choose, tune how it is cut: tiles, warps, stages, feed
+config, choose, tune how it is cut: tiles, warps, stages, feed; cut, config_check say what cannot be
 schedule             which tile is whose turn
 globals, stages      tensors and windows on them; tiles in shared memory, fragments, products
 turn                 one stage of the inner loop
-by_tma, by_threads   the two kernels: fed by the copy engine, or by the threads
-store, store_bulk, store_direct   the end of a tile
-build, built         all of it as one program, and what is made of that
-kernel               what a user holds; shapes, numbers, launch, cpu, simulate, explain are its parts
+by_tma, by_copies, by_threads   the kernels: fed by the copy engine, by asynchronous copies, by loads and stores
+roles, shares        feeders and multipliers, and the barriers between them; what each thread copies
+store, store_direct, store_collected   the end of a tile: from registers, or in rows (store_rows) through shared memory,
+                     which the copy engine (store_bulk) or the threads (store_threads) send
+pack, reduce         kernels before and after it: copies of factors that lie badly, the sum of parts of K
+build, built, chain  all of it as one program, what is made of that, and the kernels of one call in order
+kernel               what a user holds; shapes, numbers, launch, plans, own_arrays, cpu, simulate, explain are its parts
 pieces, occupancy, traffic   what explain says: lowered calls, room on a multiprocessor, bytes moved
 candidates, search, trial, tuned   what tune does: which configurations, in what order, carried out where; its table
 """

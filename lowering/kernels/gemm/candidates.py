@@ -57,7 +57,7 @@ def _of_feeds(problem: Problem, target: Target, found: Extents, multiprocessors:
         for c in configs(problem, target, feed):
             c = replace(c, unroll=unroll_of(c, found))
             if ends_within_unit(problem, found):
-                c = collecting(problem, c, found)
+                c = collecting(problem, c, target, found)
             order = (feed != best, cost_of(c, found, multiprocessors))
             worth.setdefault(streaming(problem, target, c, found), order)
     least = min((cost for _, cost in worth.values()), default=0)

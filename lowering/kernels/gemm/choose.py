@@ -99,11 +99,12 @@ def depth_of(problem: Problem, target: Target) -> int:
     return max(STAGE_BYTES // max(problem.A.bytes, problem.B.bytes), 2 * choose_record(problem, target).k)
 
 
-def collecting(problem: Problem, config: Config, extents: Extents | None = None) -> Config:
+def collecting(problem: Problem, config: Config, target: Target, extents: Extents | None = None) -> Config:
     """The same with slots for the result where rows of it are worth collecting.
 
     The copy engine sends what ``stmatrix`` collects, 16-bit elements; threads send wider ones, and what the engine does
-    not take.  Kernels that read C have their addresses in the fragments' order as it is.
+    not take, where feeders give them registers for the addresses.  Kernels that read C have addresses of fragments
+    anyway.
     """
     d = problem.D
     if d.layout is not None or problem.C is not None or config.feed == "registers":
@@ -112,7 +113,7 @@ def collecting(problem: Problem, config: Config, extents: Extents | None = None)
     if config.feed == "tma" and d.bytes == 2 and d.alignment % BULK_ALIGNMENT == 0 and not within:
         cut = replace(config, slots=2 if config.fragments == 2 else 1, sender="bulk")
     else:
-        small = config.tile[0] * config.tile[1] < COLLECTED
+        small = config.tile[0] * config.tile[1] < COLLECTED or setmaxnreg(24, False).refusal(target)
         cut = replace(config, slots=0 if small else 1, sender="threads")
     return replace(config, slots=0, sender="bulk") if refusal(cut, d.bytes) or not cut.slots else cut
 
@@ -129,7 +130,7 @@ def configs(problem: Problem, target: Target, feed: Feed | None = None) -> list[
     depth = depth_of(problem, target)
     for (m, n), warps, fragments in shapes_of(problem, target, feed):
         plain = Config((m, n, depth), warps, 2, feed, 1, 16, 1, 1, 0, fragments)
-        cut = collecting(problem, plain)
+        cut = collecting(problem, plain, target)
         stages = stages_of(problem, cut.tile, target, slot_bytes(cut, problem.D.bytes))
         if stages < 2 or (problem.accumulator == "float64" and m * n > 64 * 64):
             continue
@@ -182,7 +183,7 @@ def choose(
         feed = "registers"  # the others fill a stage ahead, also where there is nothing to fill it with
     found = configs(problem, target, feed)
     if extents is not None and ends_within_unit(problem, extents):
-        found = [collecting(problem, c, extents) for c in found]
+        found = [collecting(problem, c, target, extents) for c in found]
     found = [replace(c, unroll=unroll_of(c, extents)) for c in found]
     found = [c for c in found if c not in without] or found
     if extents is None:

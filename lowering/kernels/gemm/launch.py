@@ -93,13 +93,15 @@ class Course:
     """The launches of a call, one after the other.
 
     Attributes:
-        plans: of its kernels.
+        built: the kernel that multiplies.
+        plans: of all its kernels.
         spaces: where each space of the call's own begins in the memory that it is given, in bytes.
         room: bytes of that memory; 0 where none is needed.
         ordinal: the GPU.
     """
 
     def __init__(self, built: Built, extents: Extents, gpu: Device, names: Sequence[str]) -> None:
+        self.built = built
         needed = spaces(built, extents)
         sizes = [count * (dtype(kind).bits // 8) for kind, count in needed.values()]
         rounded = [-(-size // _SPACE_UNIT) * _SPACE_UNIT for size in sizes]

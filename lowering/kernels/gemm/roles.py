@@ -33,6 +33,8 @@ FEEDER_REGISTERS = {"tma": 24, "cp_async": 40}
 """Feed -> registers that each thread of the feeding warpgroup keeps, where it can give others back."""
 EVENLY = 128
 """Registers of sums and fragments that leave a thread enough for the rest where all warps have 168."""
+BESIDE = 40
+"""Registers beside sums and fragments that addresses and the place of a tile take."""
 REGISTERS = 65536
 """Of a multiprocessor."""
 
@@ -52,6 +54,12 @@ def consumer_registers(config: Config) -> int:
 def held(stages: Stages) -> int:
     """Registers of sums and fragments."""
     return stages.sums.words + sum([r.words for x in "AB" for r in stages.fragments[x]])
+
+
+def keeps_place(config: Config, stages: Stages) -> bool:
+    """Whether there are registers to keep through the loop over K where the tile is."""
+    each = REGISTERS // (32 * config.all_warps * config.resident)
+    return held(stages) <= min(EVENLY, each - BESIDE)
 
 
 def feed(
@@ -108,7 +116,7 @@ def multiply(
 
     Where the tile is stays in registers through the loop over K where there are some to spare.
     """
-    find, few = HERE.find(config, problem.batched), held(stages) <= EVENLY
+    find, few = HERE.find(config, problem.batched), keeps_place(config, stages)
     full, empty = barriers(config.stages)
     wait = mbarrier_wait(target)
     around = (
@@ -199,9 +207,9 @@ def body(
         init.append(Instr(MBARRIER_FENCE, ()))
     fewer = setmaxnreg(FEEDER_REGISTERS[config.feed], False)
     most = consumer_registers(config)
-    few = held(stages) <= EVENLY
+    few = keeps_place(config, stages)
     beginning = [*HERE.first(), *HERE.find(config, problem.batched)]
-    moves = not fewer.refusal(target) and not few and most > FEEDER_REGISTERS[config.feed]
+    moves = not fewer.refusal(target) and held(stages) > EVENLY and most > FEEDER_REGISTERS[config.feed]
     return [
         If(All((Compare(WARP, "==", 0), Compare(LANE, "==", 0))), tuple(init)),
         *(beginning if few else ()),  # divisions, while barriers are made
