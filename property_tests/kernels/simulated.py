@@ -84,9 +84,9 @@ def _space(built: Built, extents: Extents, name: str) -> Placed:
         shape = (extents.batches * built.config.splits, extents.M, extents.N)
         return Placed(flat, 0, shape, (laid.batch["D"], laid.leading["D"], 1))
     factor = name[-1]
-    across, along = factor_extents(factor, getattr(built.problem, factor), extents)
-    row = laid.leading[factor]
-    return Placed(flat, 0, (size // (across * row), across, along), (across * row, row, 1))
+    across, _ = factor_extents(factor, getattr(built.problem, factor), extents)
+    row = laid.leading[factor]  # all of which is written
+    return Placed(flat, 0, (size // (across * row), across, row), (across * row, row, 1))
 
 
 def _launched(

@@ -83,13 +83,16 @@ class Packing:
         return max(1, WORD // self.matrix.bytes)
 
     def extents(self, found: Extents) -> Extents:
-        """Of the copy, for those of the product; a factor that all batches share is copied once."""
+        """Of the copy, for those of the product; a factor that all batches share is copied once.
+
+        M are the rows, N what each has in the copy, and K what it has in the factor.
+        """
         across, along = factor_extents(self.factor, self.matrix, found)
         batches = found.batches if found.batch.get(self.factor, 0) else 1
         row = packed_row(self.matrix, along)
         leads = {"source": found.leading[self.factor], "packed": row}
         steps = {"source": found.batch.get(self.factor, 0), "packed": across * row}
-        return Extents(across, along, 1, batches, leads, steps)
+        return Extents(across, row, along, batches, leads, steps)
 
 
 def factor_extents(factor: str, matrix: Matrix, found: Extents) -> tuple[int, int]:
@@ -128,7 +131,7 @@ def packed_problem(problem: Problem, letters: str) -> Problem:
 
 
 def build_packing(packing: Packing, target: Target) -> Program:
-    """The kernel: its tensors are ``source`` and ``packed``."""
+    """The kernel: its tensors are ``source`` and ``packed``, whose rows end with zeros."""
     cut, each = packing.cut, packing.each
     m, n, _ = cut.tile
     words = S[(ROWS_EACH, WARPS, WORDS_EACH, 32, each) : (WORDS_EACH * each, 1 @ warpid, each, 1 @ laneid, 1)]
@@ -136,9 +139,10 @@ def build_packing(packing: Packing, target: Target) -> Program:
     row, column, _ = HERE.origin(cut)
     batch: Index | None = HERE.batch if packing.batched else None
     where = {"target": target, "scope": "cta", "launch": 32 * WARPS, "dispatch": "copy.predicated"}
-    there = {x.name: window(x, (row, column), (m, n), batch) for x in (packing.source, packing.packed)}
-    load = lower(copy(held, there["source"]), **where).program  # type: ignore[arg-type]
-    store = lower(copy(there["packed"], held), **where).program  # type: ignore[arg-type]
+    source, packed = (window(x, (row, column), (m, n), batch) for x in (packing.source, packing.packed))
+    source = replace(source, sizes=(*source.sizes[:-1], K.variable))
+    load = lower(copy(held, source), **where).program  # type: ignore[arg-type]
+    store = lower(copy(packed, held), **where).program  # type: ignore[arg-type]
     registers = load.registers[0]
     body = (
         *HERE.first(),

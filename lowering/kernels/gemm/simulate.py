@@ -13,7 +13,6 @@ from ...dtypes import dtype
 from .built import Built
 from .chain import OUTPUTS, PARTS, links, spaces
 from .numbers import Extents, grid_size
-from .pack import factor_extents
 
 MULTIPROCESSORS = 4
 """That a simulated GPU has: few enough that CTAs take several tiles."""
@@ -91,11 +90,8 @@ def _row(built: Built, name: str, extents: Extents) -> int:
 
 
 def _filled(built: Built, name: str, extents: Extents) -> int:
-    """Elements of each of its rows."""
-    if name == PARTS:
-        return extents.N
-    factor = name[-1]
-    return factor_extents(factor, getattr(built.problem, factor), extents)[1]
+    """Elements that each of its rows gets."""
+    return extents.N if name == PARTS else _row(built, name, extents)
 
 
 def _launched(
