@@ -125,7 +125,7 @@ class Bench:
             return None
         return gemm_triton
 
-    def _probe(self, text: str, entry: str, shared: int = 0) -> tuple[Any, Any]:
+    def probe(self, text: str, entry: str, shared: int = 0) -> tuple[Any, Any]:
         """A probed kernel, and its machine code."""
         from lowering.backends.assemble import assemble
 
@@ -137,7 +137,7 @@ class Bench:
     def _spy(self) -> Callable[[], Any]:
         from .gemm_probe import pack_one, spy_text
 
-        self.spy_probe, _ = self._probe(spy_text(self.target, PTX_VERSION), "spy")
+        self.spy_probe, _ = self.probe(spy_text(self.target, PTX_VERSION), "spy")
         keep, arguments = pack_one(SPY_NS)
         return lambda keep=keep: self.spy_probe.kernel.launch((1, 1, 1), 32, arguments, current_stream())
 
@@ -255,7 +255,7 @@ class Bench:
 
         try:
             built = replace(built_of(kernel, places_of(sets[0]), self.gpu.multiprocessors))
-            probe, cubin = self._probe(built.ptx, built.program.name, built.shared_memory.dynamic)
+            probe, cubin = self.probe(built.ptx, built.program.name, built.shared_memory.dynamic)
             vars(built)["cubin"] = cubin  # instead of what it would make of its own text, or keep on disk
             vars(built)["kept"] = Kept(shell_of(built.program), built.shared_memory.dynamic, cubin.data)
             other = kernel_of(row, self.target)
@@ -294,7 +294,7 @@ class Bench:
         from .gemm_timing import Timed
 
         ceiling = CEILINGS[dtype]
-        probe, cubin = self._probe(ceiling_text(ceiling, self.target, PTX_VERSION), "ceiling")
+        probe, cubin = self.probe(ceiling_text(ceiling, self.target, PTX_VERSION), "ceiling")
         if cubin.spill_bytes:
             raise ValueError(f"the loop of {dtype} spills")
         grid = (self.gpu.multiprocessors, 1, 1)

@@ -85,7 +85,10 @@ class Run:
         self.seconds = round(time.perf_counter() - began, 1)
         self.report: Report | None = read(text, self.status) if tool else None
         said = [x for x in text.splitlines() if not x.startswith("=========")]
-        self.tail = said[-12:] if self.status else []
+        # Warnings of libraries name where they are installed, which is nobody's business.
+        self.tail = (
+            [x for x in said if "Warning" not in x and "  warn(" not in x][-12:] if self.status else []
+        )
 
     @property
     def good(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,6 +105,38 @@ class Config:
                 f"stages={-(-self.stages // self.unroll) * self.unroll}, or unroll=1",
             )
 
+    @classmethod
+    def parse(cls, text: str) -> Config:
+        """The configuration that is written so.
+
+        Post-condition: ``str(Config.parse(text)) == text``.
+
+        Errors: LayoutError for other texts.
+
+        >>> config = Config.parse("64x64x32_w2x2_s3_cp_async_u1_g16_o1t")
+        >>> config.tile, config.feed, config.sender
+        ((64, 64, 32), 'cp_async', 'threads')
+        """
+        found = _TEXT.fullmatch(text) if isinstance(text, str) else None
+        if found is None:
+            raise LayoutError("Config.parse", repr(text), "as a configuration prints itself")
+        n = {name: int(x) for name, x in found.groupdict().items() if x and x.isdecimal()}
+        return cls(
+            (n["m"], n["n"], n["k"]),
+            (n["rows"], n["columns"]),
+            n["stages"],
+            found["feed"],  # type: ignore[arg-type]
+            n["unroll"],
+            n["group"],
+            n.get("splits", 1),
+            n.get("resident", 1),
+            n.get("slots", 0),
+            n.get("fragments", 2),
+            "threads" if found["threads"] else "bulk",
+            bool(found["spread"]),
+            found["packed"] or "",
+        )
+
     @property
     def multipliers(self) -> int:
         """Warps that multiply."""
@@ -130,6 +163,13 @@ class Config:
         parts += ["spread"] if self.spread else []
         parts += [f"p{self.packed}"] if self.packed else []
         return "_".join(parts)
+
+
+_TEXT = re.compile(
+    r"(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_w(?P<rows>\d+)x(?P<columns>\d+)_s(?P<stages>\d+)_(?P<feed>tma|cp_async|registers)"
+    r"_u(?P<unroll>\d+)_g(?P<group>\d+)(_k(?P<splits>\d+))?(_r(?P<resident>\d+))?(_o(?P<slots>\d+)(?P<threads>t?))?"
+    r"(_f(?P<fragments>1))?(?P<spread>_spread)?(_p(?P<packed>AB?|B))?"
+)
 
 
 def _positive(n: object) -> bool:
