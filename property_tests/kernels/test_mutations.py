@@ -29,6 +29,8 @@ CASE = Case(
 CUTS = {
     "tma": Config((32, 32, 32), (2, 1), 2, "tma", slots=1),  # whose rows of D are whole units of 16 bytes
     "cp_async": Config((32, 32, 32), (2, 1), 3, "cp_async"),
+    "threads": Config((64, 32, 32), (2, 1), 3, "cp_async", slots=1, sender="threads", spread=True),
+    "two slots": Config((64, 32, 32), (2, 1), 3, "cp_async", slots=2, sender="threads"),
     "registers": Config((32, 32, 32), (2, 1), 2, "registers"),
 }
 HINTS = ("prefetch", "setmaxnreg")
@@ -94,7 +96,7 @@ def missing(feed: str, at: Place, schedule: int) -> str:
 def test_no_synchronization_can_be_left_out(feed: str) -> None:
     """Each barrier, wait, arrival, fence and group, one at a time."""
     found = synchronizing(feed)
-    assert len(found) >= {"tma": 20, "cp_async": 10, "registers": 3}[feed]
+    assert len(found) >= {"tma": 20, "cp_async": 10, "threads": 14, "two slots": 12, "registers": 3}[feed]
     unseen = [(at, text(s)) for at, s in found if not missing(feed, at, 0)]
     assert not unseen
 
