@@ -153,6 +153,27 @@ def test_few_rows_are_fed_by_threads(rows: int, depth: int, spread: bool) -> Non
     assert (several.feed, several.spread) == ("tma", False)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "aligned", "packed"),
+    [((4095, 4097, 4099), (2, 2), "AB"), ((4095, 4097, 4099), (16, 2), "B"), ((4095, 4097, 4099), (2, 16), "A"),
+     ((4095, 4097, 4099), (4, 2), "AB"), ((4095, 4097, 4099), (4, 8), ""), ((100, 4097, 4099), (2, 2), "AB"),
+     ((90, 4097, 4099), (2, 2), ""),
+     ((255, 1025, 1023), (2, 2), ""), ((40_000, 40_000, 40_000), (2, 2), ""), ((4096, 4096, 0), (2, 2), "")],
+)  # fmt: skip
+def test_factors_are_packed_where_it_is_worth_it(
+    sizes: tuple[int, int, int], aligned: tuple[int, int], packed: str
+) -> None:
+    problem = gemm("float16", B="column", target="sm_90a").problem.aligned(A=aligned[0], B=aligned[1])
+    m, n, k = sizes
+    found = Extents(m, n, k, 1, {"A": k, "B": k, "D": n}, {})
+    chosen = choose(problem, SM_90, found)
+    assert chosen.packed == packed
+    assert not packed or chosen.feed == "tma"
+    some = first(problem, SM_90, found, 132)
+    assert some[0] == chosen
+    assert not packed or any(not c.packed for c in some)  # as they lie is tried as well
+
+
 def test_variations_differ_in_one_thing() -> None:
     problem = gemm("float16", B="column", target="sm_90a").problem
     base = replace(BASE, slots=2, unroll=2)

@@ -128,13 +128,8 @@ class Built:
         return tuple([values[p.name] for p in self.kept.shell.parameters])
 
 
-class Reduction(Built):
-    """The second kernel of a problem in parts of K."""
-
-    @cached_property
-    def program(self) -> Program:
-        """The structured program."""
-        return build_reduction(self.problem, self.config.splits, self.target)
+class _Beside(Built):
+    """A kernel before or after the one that multiplies: it has none before and after it."""
 
     @property
     def second(self) -> Built | None:  # type: ignore[override]
@@ -143,6 +138,15 @@ class Reduction(Built):
     @property
     def packers(self) -> tuple[Packer, ...]:  # type: ignore[override]
         return ()
+
+
+class Reduction(_Beside):
+    """The second kernel of a problem in parts of K."""
+
+    @cached_property
+    def program(self) -> Program:
+        """The structured program."""
+        return build_reduction(self.problem, self.config.splits, self.target)
 
     @property
     def cut(self) -> Config:
@@ -161,7 +165,7 @@ class Reduction(Built):
 
 
 @dataclass(frozen=True, eq=False)
-class Packer(Built):
+class Packer(_Beside):
     """The kernel that copies a factor, before the one that multiplies.
 
     Attributes:
@@ -179,14 +183,6 @@ class Packer(Built):
     def program(self) -> Program:
         """The structured program."""
         return build_packing(self.packing, self.target)
-
-    @property
-    def second(self) -> Built | None:  # type: ignore[override]
-        return None
-
-    @property
-    def packers(self) -> tuple[Packer, ...]:  # type: ignore[override]
-        return ()
 
     @property
     def cut(self) -> Config:

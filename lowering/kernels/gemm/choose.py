@@ -12,7 +12,7 @@ from ...isa.budget import setmaxnreg
 from ...target import Target
 from .config import Config, Feed
 from .numbers import Extents, tiles_of
-from .pack import packed_problem
+from .pack import Packing, packed_elements, packed_problem
 from .problem import Matrix, Problem
 from .stages import choose_record
 from .store_rows import refusal, slot_bytes
@@ -38,8 +38,11 @@ RESERVED = 2048
 BULK_ALIGNMENT = 16
 LOW = 64
 """Rows of the highest tiles that wait for memory where there is one row of them."""
-PACKED_FROM, PACKED_DEPTH = 256, 256
-"""Rows and columns, and depth, of the smallest problems that copying their factors first is worth it for."""
+PACKED_FROM, PACKED_PRODUCTS = 96, 1 << 28
+"""Rows and columns, and multiply-adds, of the smallest problems whose factors are worth copying: an element of a factor
+costs two accesses then, and saves as many products fed by threads, at an eighth of the speed."""
+PACKED_MOST = 4 << 30
+"""Bytes of the largest copies that a kernel makes without being asked to."""
 COLLECTED = 128 * 128
 """Elements of the smallest tile whose threads collect rows before they store them."""
 Shape = tuple[tuple[int, int], tuple[int, int], int]
@@ -220,7 +223,16 @@ def worth_packing(problem: Problem, target: Target, extents: Extents | None) -> 
     laid = any(getattr(problem, x).layout is not None for x in letters)
     if not letters or laid or feed_of(packed_problem(problem, letters), target) == "registers":
         return ""
-    return letters if min(extents.M, extents.N) >= PACKED_FROM and extents.K >= PACKED_DEPTH else ""
+    products = extents.M * extents.N * extents.K * extents.batches
+    large = min(extents.M, extents.N) >= PACKED_FROM and products >= PACKED_PRODUCTS
+    room = sum(
+        [
+            packed_elements(Packing(x, getattr(problem, x), problem.batched), extents)
+            * getattr(problem, x).bytes
+            for x in letters
+        ]
+    )
+    return letters if large and room <= PACKED_MOST else ""
 
 
 def unroll_of(config: Config, extents: Extents | None) -> int:
