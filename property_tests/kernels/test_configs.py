@@ -13,9 +13,10 @@ from lowering.backends.assemble import AssemblerError, assemble
 from lowering.backends.banks import shared_accesses
 from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm.built import Built
-from lowering.kernels.gemm.choose import SHARED, configs, unroll_of
+from lowering.kernels.gemm.choose import configs, unroll_of
 from lowering.kernels.gemm.config import MOST_WARPS
 from lowering.kernels.gemm.problem import Problem
+from lowering.kernels.gemm.room import SHARED
 from lowering.target import TARGETS, target
 from tilelayout import LayoutError
 

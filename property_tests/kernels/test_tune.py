@@ -16,9 +16,10 @@ from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm import trial as trial_room
 from lowering.kernels.gemm import tune as tune_room
 from lowering.kernels.gemm.candidates import first, variations
-from lowering.kernels.gemm.choose import choose, configs, streaming
+from lowering.kernels.gemm.choose import choose, configs
 from lowering.kernels.gemm.config import Feed
 from lowering.kernels.gemm.numbers import Extents
+from lowering.kernels.gemm.refine import streaming
 from lowering.kernels.gemm.search import FINALISTS, Search
 from lowering.kernels.gemm.trial import TOLERANCE, difference
 from lowering.kernels.gemm.tuned import Row, Tuned, ordered

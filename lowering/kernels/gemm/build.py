@@ -9,11 +9,11 @@ from ...control import Parameter
 from ...program import Program
 from ...target import Target
 from . import by_copies, by_threads, by_tma, roles
-from .choose import SHARED
 from .config import Config
 from .globals import batch_stride, global_buffer, leading
 from .problem import Problem
 from .reduce import first_problem
+from .room import SHARED
 from .schedule import BATCHES, COLUMNS, K_TILES, PER_BATCH, ROWS, TILES, K, M, N
 from .stages import build_stages
 from .store import tensor_maps

@@ -9,22 +9,14 @@ from typing import Any
 from tilelayout import LayoutError
 
 from ...target import Target
-from .choose import (
-    collecting,
-    configs,
-    cost_of,
-    ends_within_unit,
-    feed_of,
-    stages_of,
-    streaming,
-    unroll_of,
-    worth_packing,
-)
+from .choose import configs, cost_of, unroll_of
 from .config import SENDERS, Config, Feed
 from .numbers import Extents, tiles_of
 from .pack import packed_problem
 from .problem import Problem
 from .reduce import SUMS
+from .refine import collecting, streaming, worth_packing
+from .room import ends_within_unit, feed_of, stages_of
 
 _HOPELESS = 3.0
 """How many times the least estimated cost is not worth measuring."""

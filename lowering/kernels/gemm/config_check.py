@@ -5,7 +5,6 @@ from __future__ import annotations
 from tilelayout import LayoutError
 
 from ...target import Target
-from .choose import BULK_ALIGNMENT, ends_within_unit
 from .config import Config
 from .cut import check_cut
 from .numbers import Extents
@@ -13,6 +12,7 @@ from .operands import SWAPPED
 from .pack import packed_problem
 from .problem import Problem
 from .reduce import first_problem
+from .room import BULK_ALIGNMENT, ends_within_unit
 from .store_rows import refusal
 
 COPIED = 4
