@@ -15,7 +15,9 @@ from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm.built import Built
 from lowering.kernels.gemm.choose import configs, unroll_of
 from lowering.kernels.gemm.config import MOST_WARPS
+from lowering.kernels.gemm.numbers import Extents
 from lowering.kernels.gemm.problem import Problem
+from lowering.kernels.gemm.refine import streaming
 from lowering.kernels.gemm.room import SHARED
 from lowering.target import TARGETS, target
 from tilelayout import LayoutError
@@ -108,6 +110,23 @@ def test_all_fit(name: str, dtype: str, orders: str) -> None:
             spilled.append(config)
     assert spilled == found[: SPILLING.get((name, dtype, orders), 0)]
     assert len(spilled) < len(found)
+
+
+@assembling
+@pytest.mark.slow
+@pytest.mark.parametrize("orders", ORDERS)
+@pytest.mark.parametrize("dtype", FACTORS[89])
+def test_what_few_rows_take_fits(dtype: str, orders: str) -> None:
+    where, given = target("sm_90a"), problem("sm_90a", dtype, orders)
+    assert given is not None
+    thin = []
+    for config in offered("sm_90a", given):
+        m, n, k = config.tile
+        found = Extents(m, 100 * n, 100 * k, 1, {}, {})
+        if (changed := streaming(given, where, config, found)) != config:
+            thin.append(changed)
+            fits(Built(given, changed, where))
+    assert {c.tile[0] for c in thin} >= {16, 32}
 
 
 @assembling
