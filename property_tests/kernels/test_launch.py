@@ -148,7 +148,7 @@ class Call:
             )
 
         A = matrix(0, self.m, self.k, "row", self.gpu[0], self.lead[0], self.dtype)
-        A.negated = self.negated and self.steps == 2  # a part of complex numbers steps over the other part
+        A.negated = self.negated
         out: dict[str, Any] = {
             "A": A,
             "B": matrix(1, self.k, N, kind.get("B", "row"), self.gpu[1]),

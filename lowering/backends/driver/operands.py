@@ -58,13 +58,11 @@ class Known(NamedTuple):
         unaligned: bits of an address that are 0 where it is aligned for the widest elements.
         pairs: for each array that is written and each other one: their positions, the least and greatest distance of
             their addresses between which they come near each other, and whether they may be the same.
-        negated: positions of torch tensors that may be views whose elements torch negates.
     """
 
     forms: tuple[Form, ...]
     unaligned: int
     pairs: tuple[tuple[int, int, int, int, bool], ...]
-    negated: tuple[int, ...]
 
     def near(self, pointers: Sequence[int]) -> bool:
         """Whether addresses have to be looked at: not all aligned, or arrays close to one that is written."""
@@ -111,9 +109,6 @@ class Operands:
         known = self.known(kinds)
         if known is None or known.near(pointers):
             return self._slowly(arrays, stream, kinds)
-        for i in known.negated:
-            if arrays[i].is_neg():
-                return self._slowly(arrays, stream, kinds)
         return _taken(Taken, (pointers, known.forms, seen[-2], seen[-1], arrays))
 
     def known(self, kinds: tuple[Any, ...]) -> Known | None:
@@ -136,11 +131,11 @@ class Operands:
         if key is not None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            forms = self._known.setdefault(key, self._learned(forms, found[0].library)).forms
+            forms = self._known.setdefault(key, self._learned(forms)).forms
         return Taken(tuple([x.pointer for x in found]), forms, device, handle, found)
 
-    def _learned(self, forms: tuple[Form, ...], library: str) -> Known:
-        """What can be said of a library's arrays without their addresses."""
+    def _learned(self, forms: tuple[Form, ...]) -> Known:
+        """What can be said of arrays without their addresses."""
         pairs = [
             (
                 o,
@@ -151,12 +146,4 @@ class Operands:
             )
             for o, i in self._pairs
         ]
-        negated = [i for i, form in enumerate(forms) if library == "torch" and _may_be_negated(form)]
-        return Known(forms, max([form.width for form in forms]) - 1, tuple(pairs), tuple(negated))
-
-
-def _may_be_negated(form: Form) -> bool:
-    """Whether a torch tensor that lies so may be the imaginary part of conjugates, which torch does not negate in
-    memory: as a part of complex numbers it steps over the other part in every dimension.
-    """
-    return all(n == 1 or s // form.width % 2 == 0 for n, s in zip(form.shape, form.strides, strict=True))
+        return Known(forms, max([form.width for form in forms]) - 1, tuple(pairs))

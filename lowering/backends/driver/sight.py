@@ -65,6 +65,10 @@ def _torch() -> Reader:
             device = x.get_device()
             if device < 0 or y.get_device() != device or z.get_device() != device:
                 return None
+            if (
+                x.is_neg() or y.is_neg() or z.is_neg()
+            ):  # views whose elements torch negates when it reads them
+                return None
             return (
                 x.dtype, x.shape, x.stride(), y.dtype, y.shape, y.stride(), z.dtype, z.shape, z.stride(),
                 x.data_ptr(), y.data_ptr(), z.data_ptr(),
@@ -83,6 +87,8 @@ def _torch() -> Reader:
                 return None
             for x in arrays:
                 if (x.__class__ is not kind and not is_torch(x.__class__)) or x.get_device() != device:
+                    return None
+                if x.is_neg():
                     return None
                 kinds += (x.dtype, x.shape, x.stride())
                 pointers.append(x.data_ptr())

@@ -267,8 +267,7 @@ def remember(
     """That such a call was launched: the next of its kind needs no more than its addresses looked at."""
     seen, plans = key[0], kernel.plans
     known = reader.known(kinds_of(seen))
-    # What is seen does not tell whether torch negates an array; of a C that is not read, nothing is known.
-    if known is None or known.negated:
+    if known is None:  # as of a C that is not read
         return
     if len(plans.alike) >= _KEPT:
         plans.alike.clear()
