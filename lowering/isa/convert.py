@@ -225,6 +225,28 @@ INT32_TO_FLOAT64 = Instruction(
 """An int32 as a float64, exactly."""
 
 
+def _whole(values: Mapping[str, Any]) -> dict[str, Any]:
+    import numpy as np
+
+    x = numbers(values["a"], "f64")
+    missing = np.isnan(x)
+    clamped = np.clip(np.rint(np.where(missing, 0.0, x)), -(2.0**31), 2.0**31 - 1)
+    found = np.where(missing, np.int64(-(2**31)), clamped.astype(np.int64))
+    return {"d": (found & 0xFFFFFFFF).astype(np.uint32)}
+
+
+FLOAT64_TO_INT32 = Instruction(
+    "pack.int32.f64",
+    "cvt.rni.s32.f64 {d}, {a};",
+    (Operand("d", 1, "b32", "write"), Operand("a", 1, "f64", "read")),
+    75,
+    (6, 3),
+    _CVT,
+    _whole,
+)
+"""The int32 nearest to a float64, halves to even, beyond the range its end; of a NaN the least."""
+
+
 def packing(element: str, target: Target) -> Instruction:
     """The best instruction of `PACK` that the target has.
 
@@ -256,4 +278,13 @@ def _chosen(
     raise LayoutError(what, f"{found[-1].name} ({element}) {refusals[-1]}")
 
 
-__all__ = ["INT32_TO_FLOAT64", "KINDS", "PACK", "UNPACK", "packing", "to_element", "unpacking"]
+__all__ = [
+    "FLOAT64_TO_INT32",
+    "INT32_TO_FLOAT64",
+    "KINDS",
+    "PACK",
+    "UNPACK",
+    "packing",
+    "to_element",
+    "unpacking",
+]

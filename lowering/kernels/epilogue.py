@@ -1,9 +1,9 @@
 """What happens between the accumulators and the result: scaling, C, a bias, a function, rounding, and the store.
 
 ``out = round(function(alpha * sum + beta * C + bias))``, of which a kernel has the parts that its `Epilogue` names.  It
-is computed in float32, in float64 for sums of float64; sums of int32 to which nothing is done stay what they are.  The
-sums are overwritten on the way, and little else is held: lines of at most 16 elements follow one another, and what C
-has for the next two is under way.
+is computed in float32; in float64 for sums of float64, and for int32 that stay int32, which are left as they are where
+nothing is done to them.  The sums are overwritten on the way, and little else is held: lines of at most 16 elements (of
+4, where a number takes more registers than its sum) follow one another, and what C has for the next two is under way.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilelayout import LayoutError, TileLayout
 from ..control import Parameter
 from ..isa import COPY
 from ..isa.arithmetic import ADD, FMA, MUL
-from ..isa.convert import INT32_TO_FLOAT64, UNPACK, packing
+from ..isa.convert import FLOAT64_TO_INT32, INT32_TO_FLOAT64, UNPACK, packing
 from ..isa.parameter import LOAD_PARAMETER
 from ..isa.record import Instruction
 from ..program import Buffer, Instr, Registers, Slot, Statement
@@ -26,8 +26,8 @@ from ..variants.values import Values, with_scratch
 from ..variants.window_places import Coordinate
 from ..window import Window
 from .accesses import Accesses
-from .epilogue_spec import ALONG, BIASES, Epilogue
-from .read import AT_ONCE, NUMBER, Element, Reader
+from .epilogue_spec import ALONG, AT_ONCE, BIASES, Epilogue
+from .read import NUMBER, Element, Reader
 
 AHEAD = 2
 """Lines whose elements of C are under way while one is finished."""
@@ -95,6 +95,14 @@ class Finish:
 
         Errors: LayoutError for another number of registers than the elements fill.
         """
+        some = self.spec.at_once
+        if len(slots) == len(into) and some < AT_ONCE:  # a register each: a few at a time
+
+            def each() -> None:
+                for i in range(0, len(slots), some):
+                    self._pack(self._numbers(slots[i : i + some]), into[i : i + some])
+
+            return self._made(each)
         return self._made(lambda: self._pack(self._numbers(slots), into))
 
     def stored(self, D: Accesses) -> list[Statement]:
@@ -122,7 +130,7 @@ class Finish:
             self.values.statements.append(Instr(load, ((self.scalars[p.name],), p)))
         if self.bias is not None:
             wanted = list(dict.fromkeys([self._coordinate(self.bias, slot) for slot in self.at]))
-            if len(wanted) <= AT_ONCE:
+            if len(wanted) <= self.spec.at_once:
                 self.biases = self._some_biases(self.bias, wanted)
 
     def _coordinate(self, reader: Reader, slot: int) -> Coordinate:
@@ -204,7 +212,8 @@ class Finish:
     def _rounding(self) -> Instruction:
         kind, out = self.spec.kind, self.spec.out
         if kind == "f64":
-            return COPY["f64"] if out == "float64" else UNPACK["float64"][0]
+            wide = {"float64": COPY["f64"], "float32": UNPACK["float64"][0], "int32": FLOAT64_TO_INT32}
+            return wide[out]
         return COPY["b32"] if kind == "b32" else packing(out, self.values.target)
 
     @property
@@ -218,7 +227,7 @@ class Finish:
             D.places.family(coordinate)
         values.statements += D.places.statements
         slots = list(self.at)
-        found = D.lines([self.at[s] for s in slots], AT_ONCE)
+        found = D.lines([self.at[s] for s in slots], self.spec.at_once)
         for number, (line, _) in enumerate(found):
             for _, ahead in found[number : number + AHEAD + 1]:
                 self._fetch([slots[i] for i in ahead])
@@ -267,7 +276,9 @@ def epilogue(
         read = None if C is None else Accesses(C, "C", file.warps, _dims(C, inside))
         along = frozenset([0]) if {"row": 1, "column": 0}.get(spec.bias) in inside else frozenset[int]()
         vector = None if bias is None else Accesses(bias, "bias", file.warps, along)
-        first, second = (None if x is None else Reader(x, values, spec.kind) for x in (read, vector))
+        first, second = (
+            None if x is None else Reader(x, values, spec.kind, spec.at_once) for x in (read, vector)
+        )
         finish = Finish(spec, values, sums, dict(sorted(file.coordinates.items())), first, second)
         made.append(finish)
         values.statements += build(finish)

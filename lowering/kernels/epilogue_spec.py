@@ -11,6 +11,8 @@ from ..isa.convert import PACK, UNPACK
 from ..isa.record import Instruction, Kind
 
 BIASES = ("", "row", "column")
+AT_ONCE = 16
+"""Elements of a lane that are worked on together, at most."""
 ALONG = {"row": -1, "column": -2}
 """Of a bias: the dimension of the result that it is a vector along."""
 
@@ -32,6 +34,8 @@ class Epilogue:
 
     >>> Epilogue("float16", "float32", scaled=True).kind, Epilogue("int32", "int32").kind
     ('f32', 'b32')
+    >>> Epilogue("int32", "int32", has_c=True).kind
+    'f64'
     """
 
     out: str
@@ -45,7 +49,8 @@ class Epilogue:
         what = f"epilogue {self.acc} to {self.out}"
         if self.bias not in BIASES:
             raise LayoutError(what, f"bias {self.bias!r}", "one of 'row' and 'column', or '' for none")
-        outputs = {"f32": tuple(PACK), "f64": ("float64", "float32"), "b32": ("int32",)}[self.kind]
+        wide = ("int32",) if self.acc == "int32" else ("float64", "float32")
+        outputs = {"f32": tuple(PACK), "f64": wide, "b32": ("int32",)}[self.kind]
         if (self.acc != "float64" and self.acc not in UNPACK) or self.out not in outputs:
             raise LayoutError(what, f"computed in {self.kind}", f"results are {', '.join(outputs)}")
         f = self.function
@@ -63,10 +68,20 @@ class Epilogue:
 
     @property
     def kind(self) -> Kind:
-        """Class of the registers that it is computed in."""
+        """Class of the registers that it is computed in: of int32 that stays int32 one that holds it exactly.
+
+        A function is made for float32, but for sums of float64.
+        """
         if self.acc == "float64":
             return "f64"
-        return "b32" if self.acc == self.out == "int32" and not self.transforms else "f32"
+        if self.acc == self.out == "int32" and self.function is None:
+            return "f64" if self.transforms else "b32"
+        return "f32"
+
+    @property
+    def at_once(self) -> int:
+        """Elements of a lane that are worked on together: few where their numbers are not in the sums' registers."""
+        return AT_ONCE // 4 if self.kind == "f64" and self.acc != "float64" else AT_ONCE
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -75,4 +90,4 @@ class Epilogue:
         return tuple([Parameter(n, "f64" if self.kind == "f64" else "f32") for n in names])
 
 
-__all__ = ["ALONG", "BIASES", "Epilogue"]
+__all__ = ["ALONG", "AT_ONCE", "BIASES", "Epilogue"]

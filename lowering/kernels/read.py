@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 
 from tilelayout import LayoutError
 
-from ..isa.convert import PACK, unpacking
+from ..isa.convert import INT32_TO_FLOAT64, PACK, unpacking
 from ..isa.record import Kind
 from ..program import Slot
 from ..variants.values import Values
 from ..variants.window_places import Coordinate
 from .accesses import Accesses, Line
-
-AT_ONCE = 16
-"""Elements of a lane that are worked on together."""
+from .epilogue_spec import AT_ONCE
 
 NUMBER: dict[Kind, str] = {"f32": "float32", "f64": "float64", "b32": "int32"}
 """Class of registers that an epilogue is computed in -> the type of what they hold."""
+
+
+_WIDENED = {"float32": PACK["float64"][0], "int32": INT32_TO_FLOAT64}
+"""Type of an element -> what makes a float64 of it."""
 
 
 @dataclass(eq=False)
@@ -48,24 +50,27 @@ class Reader:
         access: the window.
         values: statements under construction, and scratch registers.
         kind: class of the numbers that are wanted.
+        at_once: elements of a lane that are loaded together, at most.
     """
 
     access: Accesses
     values: Values
     kind: Kind
+    at_once: int = AT_ONCE
 
     def __post_init__(self) -> None:
         element, window = self.access.window.dtype, self.access.window
-        if self.kind == "f64" and element not in ("float64", "float32"):
+        if self.kind == "f64" and element not in _WIDENED and element != "float64":
+            wide = ", ".join([*_WIDENED, "float64"])
             raise LayoutError(
-                "epilogue", f"{window.name} is {element}, sums of float64 take float64 or float32"
+                "epilogue", f"{window.name} is {element}, numbers of float64 are made of {wide}"
             )
 
     def load(self, coordinates: Sequence[Coordinate]) -> list[Element]:
         """Statements that load elements; each is to be used once, as `number`."""
         parts: list[tuple[Line, list[Slot]]] = []
         out: dict[int, Element] = {}
-        for line, mine in self.access.lines(coordinates, AT_ONCE):
+        for line, mine in self.access.lines(coordinates, self.at_once):
             held = [Loaded(self.values.take(self.access.kind)) for _ in range(self.access.count(line))]
             parts.append((line, [x.register for x in held]))
             for position, i in enumerate(mine):
@@ -90,7 +95,7 @@ class Reader:
             return [register]
         if self.kind == "f64":
             out = [values.take("f64")]
-            values.do(PACK["float64"][0], out[0], register)
+            values.do(_WIDENED[element], out[0], register)
         else:
             out = [values.take("f32") for _ in range(self.access.per)]
             values.do(unpacking(element, values.target), *out, register)
@@ -98,4 +103,4 @@ class Reader:
         return out
 
 
-__all__ = ["AT_ONCE", "NUMBER", "Element", "Reader"]
+__all__ = ["NUMBER", "Element", "Reader"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lowering.dtypes import dtype
 from lowering.isa.arithmetic import ADD, CANONICAL_NAN, FMA, MUL, constant, numbers
-from lowering.isa.convert import INT32_TO_FLOAT64, PACK, UNPACK, packing, to_element
+from lowering.isa.convert import FLOAT64_TO_INT32, INT32_TO_FLOAT64, PACK, UNPACK, packing, to_element
 from lowering.isa.elements import to_numbers
 from lowering.target import target
 from tilelayout import LayoutError
@@ -251,6 +251,22 @@ def test_an_int32_as_float32_is_the_nearest_and_as_float64_itself(x: int) -> Non
     (record,) = UNPACK["int32"]
     assert numbers(record.meaning({"a": held})["d0"], "f32").item() == rounded(Fraction(x), np.float32)
     assert numbers(INT32_TO_FLOAT64.meaning({"a": held})["d"], "f64").item() == x
+
+
+@given(st.floats(-(2.0**33), 2.0**33) | st.floats(allow_nan=True))
+@example(0.5).via("half to even")
+@example(-1.5).via("half to even")
+@example(2147483647.5).via("beyond the largest")
+@example(-2147483648.5).via("half to even, the least")
+def test_a_float64_becomes_the_nearest_int32(x: float) -> None:
+    found = int(FLOAT64_TO_INT32.meaning({"a": words(x, "f64")})["d"].item())
+    found -= (found >> 31) << 32
+    if isnan(x):
+        assert found == -(2**31)  # PTX ISA, cvt: of a NaN in .f64 the least integer
+    elif isinf(x):
+        assert found == (2**31 - 1 if x > 0 else -(2**31))
+    else:
+        assert found == min(max(round(Fraction(x)), -(2**31)), 2**31 - 1)
 
 
 @given(st.floats(allow_nan=True))

@@ -8,7 +8,7 @@ import pytest
 
 from lowering.backends.assemble import assemble
 from lowering.isa.arithmetic import ADD, FMA, MUL, constant
-from lowering.isa.convert import INT32_TO_FLOAT64, PACK, UNPACK
+from lowering.isa.convert import FLOAT64_TO_INT32, INT32_TO_FLOAT64, PACK, UNPACK
 from lowering.target import TARGETS, target
 
 from .instruction_ptx import check_version, module_of, refusal_of
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 EVERY = [
     *[i for table in (PACK, UNPACK) for found in table.values() for i in found],
+    FLOAT64_TO_INT32,
     INT32_TO_FLOAT64,
     *[i for table in (MUL, ADD, FMA) for i in table.values()],
     constant("f32", 0x7F800001),

@@ -57,9 +57,9 @@ def gemm(
             reads no factor (alpha or K is 0) is fed by registers whatever it says: the other feeds fill a stage ahead.
         shape: (M, N, K) where a layout fixes them.
 
-    Results round to nearest, halves to even; integers saturate, and NaN becomes 0 there.  alpha, beta, C, the bias and
-    the function work on float32, on float64 for float64: a sum of integers is exact as it is, and to 24 bits with any
-    of those.
+    Results round to nearest, halves to even; integers saturate, and NaN becomes 0 (of int32, the least).  alpha, beta,
+    C, the bias and the function work on float32; on float64 for float64, and for int32 that stay int32, which are exact
+    so.  Sums of integers are float32 beside a function and for other results: exact to 24 bits.
 
     Errors: LayoutError for types that no instruction multiplies, naming those that there are, and for operands that are
     no matrices; ValueError for an unknown target; DriverError without a target where there is no GPU.

@@ -23,7 +23,6 @@ from .turn import loads_of, stage_turn
 STAGE, NEXT_STAGE = Var("stage", 0, 1), Var("next_stage", 0, 1)
 LEFT, TO_COPY = Var("k_left", 0, LIMIT), Var("k_to_copy", 0, LIMIT)
 
-_COPIED = (Set(HERE.depth, HERE.depth + 1), Set(TO_COPY, TO_COPY - 1))
 _MEET = Instr(BAR_SYNC, ())
 
 
@@ -36,7 +35,8 @@ def body(
     cleared = [Instr(ZERO[stages.sums.kind], ((Slot(stages.sums, i),),)) for i in range(stages.sums.count)]  # type: ignore[index]
     c = copies.to(NEXT_STAGE)
     some = Compare(TO_COPY, "!=", 0)
-    stored = If(some, (*c.after, *_COPIED))
+    copied = (*HERE.next_depth(config), Set(TO_COPY, TO_COPY - 1))
+    stored = If(some, (*c.after, *copied))
     loop = While(
         Compare(LEFT, "!=", 0),
         (
@@ -55,7 +55,7 @@ def body(
                 *HERE.find(config, problem.batched),
                 HERE.first_depth(config),
                 Set(TO_COPY, K_TILES.variable),
-                If(some, (*first.both, *first.after, *_COPIED)),
+                If(some, (*first.both, *first.after, *copied)),
                 _MEET,
                 *loads_of(stages, 0, 0, 0),
                 *cleared,

@@ -13,7 +13,7 @@ Sender = Literal["bulk", "threads"]
 SENDERS: tuple[Sender, ...] = ("bulk", "threads")
 PACKED = ("", "A", "B", "AB")
 FEEDS: tuple[Feed, ...] = ("tma", "cp_async", "registers")
-MOST = {"stages": 256, "unroll": 256, "group": 1 << 16, "splits": 64, "resident": 32}
+MOST = {"stages": 63, "unroll": 63, "group": 1 << 16, "splits": 64, "resident": 32}
 """Of each: far more than any target has room for, and few enough that nothing is counted up in vain or overflows."""
 LARGEST_TILE = 4096
 """Elements along a side of a tile, likewise; a thousand threads have no registers for more."""

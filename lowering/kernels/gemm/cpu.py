@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,8 +66,9 @@ def simulate(
 
 
 def _check_factor(kernel: GemmKernel, name: str, value: float) -> None:
-    """Refuse a number that float32, which alpha and beta are but for float64, does not hold, as a launch does."""
-    if kernel.problem.accumulator == "float64" or not np.isfinite(value):
+    """Refuse a number that float32 does not hold, which alpha and beta are where that is computed with."""
+    # Alpha is 1 where it is not asked for, whatever computes with it.
+    if replace(kernel.problem, scaled=True).epilogue.kind == "f64" or not np.isfinite(value):
         return
     with np.errstate(over="ignore"):
         if np.isinf(np.float32(value)):

@@ -110,7 +110,7 @@ class GemmKernel:
         """
         if self.config is None or found is None or found.K != 0:
             return self.config
-        return None if self.config.feed != "registers" else replace(self.config, packed="")
+        return None if self.config.feed != "registers" else replace(self.config, packed="", spread=False)
 
     def _tuned(self, problem: Problem, found: Extents | None) -> Config | None:
         from .tune import remembered

@@ -17,7 +17,7 @@ from ...isa.budget import setmaxnreg
 from ...isa.mbarrier import MBARRIER_FENCE, MBARRIER_INIT, mbarrier_wait
 from ...program import Address, Buffer, Instr, Slot, Statement
 from ...target import Target
-from .config import PRODUCERS, Config
+from .config import MOST, PRODUCERS, Config
 from .problem import Problem
 from .schedule import HERE, K_TILES, LIMIT
 from .stages import Stages
@@ -25,8 +25,8 @@ from .store import Store
 from .turn import arrive_behind, loads_of, stage_turn
 
 LANE, WARP = Var("lane", 0, 31), Var("warp", 0, 31)
-STAGE, PARITY = Var("stage", 0, 63), Var("parity", 0, 1)
-NEXT_STAGE, NEXT_PARITY = Var("next_stage", 0, 63), Var("next_parity", 0, 1)
+STAGE, PARITY = Var("stage", 0, MOST["stages"]), Var("parity", 0, 1)
+NEXT_STAGE, NEXT_PARITY = Var("next_stage", 0, MOST["stages"]), Var("next_parity", 0, 1)
 LEFT = Var("k_left", 0, LIMIT)
 
 FEEDER_REGISTERS = {"tma": 24, "cp_async": 40}

@@ -32,15 +32,11 @@ def sent(rows: Rows, row: int) -> Lowered:
 
 def block(rows: Rows, finish: Finish, row: int) -> list[Statement]:
     """Into a slot when it has been read; from there by the copy engine."""
-    slots, count = rows.config.slots, rows.stages.rows
-    # Blocks since the slot was last used: for a tile's first ones that was in the tile before.
-    before = row - slots if row >= slots else row + (count - 1 - row) // slots * slots - count
-    younger = row - before - 1
     send = sent(rows, row)
     sending = relocated(send.program.body, buffers=rows.of_slot(send, row))  # type: ignore[arg-type]
     return [
         *finish.fetch(rows.sums(row + 1)),
-        If(Compare(LANE, "==", 0), (Instr(BULK_WAIT_READ, (younger,)),)),
+        If(Compare(LANE, "==", 0), (Instr(BULK_WAIT_READ, (rows.younger(row),)),)),
         Instr(BAR_WARP, ()),
         *finish.packed(rows.sums(row), rows.into),
         *rows.collected(row),

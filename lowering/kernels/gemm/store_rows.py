@@ -118,6 +118,12 @@ class Rows:
         """Elements from a warp's first slot to that of a block."""
         return row % self.config.slots * self.elements
 
+    def younger(self, row: int) -> int:
+        """Blocks between this one and the last that used its slot, for a tile's first ones in the tile before."""
+        slots, count = self.config.slots, self.stages.rows
+        before = row - slots if row >= slots else row + (count - 1 - row) // slots * slots - count
+        return row - before - 1
+
     def collected(self, row: int) -> list[Statement]:
         """The block from registers to its slot."""
         moved = {shared_buffer(self.collect): (self.buffer, self.shift(row))}

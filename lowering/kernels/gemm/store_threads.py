@@ -28,8 +28,8 @@ def block(rows: Rows, finish: Finish, row: int) -> list[Statement]:
     """Into a slot when all lanes have read it; from there to D."""
     send = sent(rows, row).program
     moved = {**rows.of_slot(sent(rows, row), row), **moved_to(send, rows.problem.D)}
-    # With two slots the barrier of the block between says that the slot has been read.
-    read = [Instr(BAR_WARP, ())] if rows.config.slots == 1 else []
+    # The barrier of a block between says that the slot has been read.
+    read = [Instr(BAR_WARP, ())] if rows.younger(row) == 0 else []
     return [
         *finish.fetch(rows.sums(row + 1)),
         *finish.packed(rows.sums(row), rows.into),
