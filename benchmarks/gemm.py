@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
@@ -417,6 +418,8 @@ def main() -> int:
     if options.list or not rows:
         print("\n".join(f"{r.name}{'  (main)' * r.main}" for r in ROWS))
         return 0 if options.list else 2
+    if find_spec("torch") is None:
+        parser.error("needs torch, which is not installed")
     bench = Bench(1 if options.quick else options.rounds, options.commit)
     found = measured(rows, bench, options.workers, not options.quick)
     text = markdown(found)

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the result there")
     options = parser.parse_args()
+    if find_spec("torch") is None:
+        parser.error("needs torch, which is not installed")
     os.environ["TILELAYOUT_NO_CACHE"] = "1"  # what is edited must not be kept
     from .gemm_rows import ROWS
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lowering import DispatchError, sequence
+from lowering import sequence
 from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm.shapes import Shaped, extents
 from tilelayout import LayoutError, S, TileLayout, laneid
@@ -235,16 +235,16 @@ GOOD: dict[str, Any] = {"tile": (32, 32, 32), "warps": (1, 1), "stages": 2, "fee
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"feed": "ftp"}, ("unknown feed 'ftp'", "tma, cp_async, registers")),
+        ({"feed": "ftp"}, ("feed = 'ftp'", "'tma', 'cp_async', 'registers'")),
         ({"stages": 1}, ("1 stages", "2 or more")),
-        ({"stages": 10**7}, ("stages = 10000000", "at most 256")),
+        ({"stages": 10**7}, ("stages = 10000000", "at most 63")),
         ({"group": 1 << 31}, ("group = 2147483648", "at most 65536")),
         ({"resident": 100}, ("resident = 100", "at most 32")),
         ({"tile": (10**9, 32, 32)}, ("tile = (1000000000, 32, 32)", "at most 4096")),
         ({"warps": (8, 4)}, ("36 warps, 32 of which multiply", "32 at most")),
         ({"fragments": True}, ("True sets of fragments",)),
         ({"slots": True}, ("True slots",)),
-        ({"slots": 10**6}, ("1000000 slots", "at most 256")),
+        ({"slots": 10**6}, ("1000000 slots", "at most 63")),
         ({"stages": 2.5}, ("stages must be an integer", "2.5")),
         ({"stages": "2"}, ("stages must be an integer", "'2'")),
         ({"unroll": 3}, ("2 stages", "no multiple of unroll 3", "stages=3")),
@@ -268,8 +268,18 @@ def test_a_config_that_is_none(wrong: dict[str, Any], words: tuple[str, ...]) ->
 
 
 UNFIT: list[tuple[dict[str, Any], dict[str, Any], type[Exception], tuple[str, ...]]] = [
-    ({}, {"feed": "tma"}, DispatchError, ("needs sm_90 or newer, the target is sm_80",)),
-    ({"target": "sm_75"}, {}, DispatchError, ("needs sm_80 or newer, the target is sm_75",)),
+    (
+        {},
+        {"feed": "tma"},
+        LayoutError,
+        ("feed='tma' is of sm_90 and later, the target is sm_80", "feed='cp_async'"),
+    ),
+    (
+        {"target": "sm_75"},
+        {},
+        LayoutError,
+        ("is of sm_80 and later, the target is sm_75", "feed='registers'"),
+    ),
     (
         {"target": "sm_90a"},
         {"feed": "tma", "tile": (512, 32, 32), "warps": (32, 1)},
@@ -300,8 +310,8 @@ UNFIT: list[tuple[dict[str, Any], dict[str, Any], type[Exception], tuple[str, ..
     (
         {},
         {"tile": (512, 256, 32), "warps": (2, 2)},
-        DispatchError,
-        ("registers a thread", "use smaller tiles"),
+        LayoutError,
+        ("take 1024 registers of each thread of 4 warps, 255 at most", "a smaller tile, or more warps"),
     ),
 ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilelayout import LayoutError
 
 from ...backends.shared_memory import SharedMemory
@@ -31,6 +33,8 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     """
     if config.splits > 1:
         problem = first_problem(problem)
+    if config.feed == "registers":  # one stage is used, the other filled
+        config = replace(config, stages=2, unroll=1)
     stages = build_stages(problem, config, target)
     store = (collected_store if config.slots else direct_store)(problem, config, stages, target)
     scratch, barriers = store.scratch, roles.barriers(config.stages)
@@ -65,6 +69,6 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
         raise LayoutError(
             "gemm",
             f"{config} takes {used} bytes of shared memory, a CTA has {room} on {target}",
-            "fewer stages, or a smaller tile",
+            f"fewer {'slots, fewer ' if config.slots else ''}stages, or a smaller tile",
         )
     return program

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from operator import index
+from typing import Any, Literal
 
 from tilelayout import LayoutError
 
@@ -27,22 +28,25 @@ PRODUCERS = 4
 class Config:
     """A way to carry out a problem.
 
+    Rows, columns, A and B are the kernel's: of a column-major D, which is carried out transposed, its rows are the
+    caller's columns, and its A the caller's B.
+
     Attributes:
         tile: rows, columns and depth of a CTA's tile, in elements.
         warps: that multiply, in rows and columns.
         stages: tiles of A and B that shared memory holds.
-        feed: "tma", the copy engine, driven by a warp of its own; "cp_async", asynchronous copies by
-            the threads of a warpgroup of its own; "registers", loads and stores by all threads.
+        feed: "tma", the copy engine, driven by a warp of its own; "cp_async", asynchronous copies by the threads of a
+            warpgroup of its own; "registers", loads and stores by all threads, which take two stages, unroll 1.
         unroll: stages in a turn of the loop over K.
         group: rows of tiles that CTAs go through together, so that they share what the second cache holds.
         splits: parts of K that different CTAs add up.
         resident: CTAs that share a multiprocessor.
         slots: of a warp, to collect 16 rows of the result in, in shared memory; 0: results go to memory directly.
+        fragments: sets of registers for a step's fragments: 2, so that one is loaded while the other is used, or 1.
         sender: of rows that were collected: "bulk", the copy engine; "threads", those that collected them.
         spread: whether CTAs begin at different places along K, so that not all read the same part of A, or the same
             banks of memory, at once.
-        packed: factors of the kernel's problem that are copied first, to rows of whole cache lines: "", "A", "B", "AB".
-        fragments: sets of registers for a step's fragments: 2, so that one is loaded while the other is used, or 1.
+        packed: factors that are copied first, to rows of whole cache lines: "", "A", "B", "AB".
     """
 
     tile: tuple[int, int, int]
@@ -60,14 +64,26 @@ class Config:
     packed: str = ""
 
     def __post_init__(self) -> None:
-        if self.feed not in FEEDS:
-            raise LayoutError("Config", f"unknown feed {self.feed!r}", f"one of {', '.join(FEEDS)}")
-        if self.sender not in SENDERS:
-            raise LayoutError("Config", f"unknown sender {self.sender!r}", f"one of {', '.join(SENDERS)}")
-        if self.packed not in PACKED:
-            raise LayoutError("Config", f"packed = {self.packed!r}", f"one of {', '.join(map(repr, PACKED))}")
+        self._check_words()
+        for name in ("tile", "warps"):
+            sizes = getattr(self, name)
+            if isinstance(sizes, tuple):
+                object.__setattr__(self, name, tuple([_plain(n) for n in sizes]))
+        for name in ("stages", "unroll", "group", "splits", "resident", "slots", "fragments"):
+            object.__setattr__(self, name, _plain(getattr(self, name)))
+        self._check_numbers()
+        if not self.slots:  # nobody sends
+            object.__setattr__(self, "sender", "bulk")
+
+    def _check_words(self) -> None:
+        for name, known in (("feed", FEEDS), ("sender", SENDERS), ("packed", PACKED)):
+            word = getattr(self, name)
+            if not isinstance(word, str) or word not in known:
+                raise LayoutError("Config", f"{name} = {word!r}", f"one of {', '.join(map(repr, known))}")
         if not isinstance(self.spread, bool):
             raise LayoutError("Config", f"spread = {self.spread!r}", "True or False")
+
+    def _check_numbers(self) -> None:
         for name in ("stages", "unroll", "group", "splits", "resident"):
             if not _positive(getattr(self, name)):
                 raise LayoutError(
@@ -79,7 +95,7 @@ class Config:
             sizes = getattr(self, name)
             count = 3 if name == "tile" else 2
             if not isinstance(sizes, tuple) or len(sizes) != count or not all(_positive(n) for n in sizes):
-                raise LayoutError("Config", f"{name} = {sizes!r}", f"{wanted}, integers from 1")
+                raise LayoutError("Config", f"{name} = {sizes!r}", f"a tuple of {wanted}, integers from 1")
         if max(self.tile) > LARGEST_TILE:
             raise LayoutError("Config", f"tile = {self.tile}", f"at most {LARGEST_TILE} along each side")
         if self.all_warps > MOST_WARPS:
@@ -88,12 +104,12 @@ class Config:
                 f"{self.all_warps} warps, {self.multipliers} of which multiply",
                 f"{MOST_WARPS} at most; fewer or larger warp tiles",
             )
-        if (self.slots != 0 and not _positive(self.slots)) or isinstance(self.slots, bool):
+        if type(self.slots) is not int or self.slots < 0:
             raise LayoutError("Config", f"{self.slots!r} slots", "0, or how many")
         if self.slots > MOST["stages"]:
             raise LayoutError("Config", f"{self.slots} slots", f"at most {MOST['stages']}")
-        if self.fragments not in (1, 2) or isinstance(self.fragments, bool):
-            raise LayoutError("Config", f"{self.fragments} sets of fragments", "1 or 2")
+        if type(self.fragments) is not int or self.fragments not in (1, 2):
+            raise LayoutError("Config", f"{self.fragments!r} sets of fragments", "1 or 2")
         if self.stages < 2:
             raise LayoutError(
                 "Config", f"{self.stages} stages", "2 or more: one is filled while another is used"
@@ -173,4 +189,14 @@ _TEXT = re.compile(
 
 
 def _positive(n: object) -> bool:
-    return isinstance(n, int) and not isinstance(n, bool) and n >= 1
+    return type(n) is int and n >= 1
+
+
+def _plain(n: Any) -> Any:
+    """An integer of another library as Python's; whatever else it is as it is."""
+    if isinstance(n, bool | float | complex) or getattr(n, "shape", ()) != () or not hasattr(n, "__index__"):
+        return n
+    try:
+        return index(n)
+    except TypeError:  # an array of one float has the method, and no integer
+        return n

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tilelayout import LayoutError
 
 from ...target import Target
-from .config import Config
+from .config import FEEDS, Config
 from .cut import check_cut
 from .numbers import Extents
 from .operands import SWAPPED
 from .pack import packed_problem
-from .problem import Problem
+from .problem import Matrix, Problem
 from .reduce import first_problem
 from .room import BULK_ALIGNMENT, ends_within_unit
 from .store_rows import refusal
@@ -28,38 +30,74 @@ def check_config(
     """
     if found is not None and found.empty:
         return
-    for x in config.packed:
-        if getattr(problem, x).layout is not None:
-            name = SWAPPED[x] if transposed else x
-            raise LayoutError(
-                "gemm", f"{name} is placed by {getattr(problem, x).layout}, rows are packed", "packed=''"
-            )
+    _check_feed(problem, config, target, transposed)
     problem = packed_problem(problem, config.packed)
     check_cut(problem, config, target, transposed)
-    if config.feed == "tma":
-        for m in (problem.A, problem.B):
-            if m.layout is not None or m.alignment % BULK_ALIGNMENT:
-                name = SWAPPED[m.name] if transposed else m.name
-                raise LayoutError(
-                    "gemm",
-                    f"{name} is aligned to {m.alignment} bytes, the copy engine takes {BULK_ALIGNMENT}",
-                    f"pad its leading dimension, packed={m.name!r}, or leave config= out",
-                )
-    if config.feed == "cp_async":
-        for m in (problem.A, problem.B):
-            if m.alignment % COPIED:
-                name = SWAPPED[m.name] if transposed else m.name
-                raise LayoutError(
-                    "gemm",
-                    f"{name} is aligned to {m.alignment} bytes, cp.async copies {COPIED} at least",
-                    f"pad its leading dimension, packed={m.name!r}, feed='registers', or leave config= out",
-                )
     if config.slots:
         # What a kernel of parts of K stores are the parts.
-        _check_slots(first_problem(problem) if config.splits > 1 else problem, config, found, transposed)
+        parts = first_problem(problem) if config.splits > 1 else problem
+        _check_slots(parts, config, found, target, transposed)
 
 
-def _check_slots(problem: Problem, config: Config, found: Extents | None, transposed: bool) -> None:
+FED_FROM = {"tma": 90, "cp_async": 80, "registers": 0}
+"""Feed -> the first compute capability that has it, times ten."""
+UNITS = {"tma": BULK_ALIGNMENT, "cp_async": COPIED, "registers": 1}
+"""Feed -> bytes that addresses and leading dimensions of what it copies are multiples of."""
+
+
+def _check_feed(problem: Problem, config: Config, target: Target, transposed: bool) -> None:
+    """Refuse a feed that the target lacks, and factors that do not lie as it takes them."""
+
+    def called(m: Matrix) -> str:
+        return SWAPPED[m.name] if transposed else m.name
+
+    def those(names: Iterable[str]) -> str:
+        return f"packed={''.join(sorted(names))!r}"
+
+    feed, unit = config.feed, UNITS[config.feed]
+    if target.sm < FED_FROM[feed]:
+        there = [x for x in FEEDS if target.sm >= FED_FROM[x]]
+        raise LayoutError(
+            "gemm", f"feed={feed!r} is of sm_{FED_FROM[feed]} and later, the target is {target}",
+            " or ".join([f"feed={x!r}" for x in there]),
+        )  # fmt: skip
+    for m in (problem.A, problem.B):
+        if m.layout is not None and m.name in config.packed:
+            raise LayoutError(
+                "gemm", f"{called(m)} is placed by {m.layout}, and rows are packed",
+                those(x for x in config.packed if x != m.name),
+            )  # fmt: skip
+        if m.layout is not None and feed == "tma":
+            raise LayoutError(
+                "gemm", f"{called(m)} is placed by {m.layout}, and the copy engine takes rows or columns",
+                "feed='cp_async' or 'registers'",
+            )  # fmt: skip
+    for m, fields in ((problem.A, (0, 2)), (problem.B, (2, 1))):
+        field = fields[m.contiguous]
+        if feed == "tma" and config.tile[field] * m.bytes < BULK_ALIGNMENT:
+            raise LayoutError(
+                "gemm",
+                f"tile[{field}] = {config.tile[field]} are {config.tile[field] * m.bytes} bytes of {called(m)}, along "
+                f"which the copy engine takes {BULK_ALIGNMENT} at least",
+                f"tile[{field}]={BULK_ALIGNMENT // m.bytes}",
+            )
+    bad = [m for m in (problem.A, problem.B) if m.alignment % unit and m.name not in config.packed]
+    if bad:
+        what = "the copy engine takes" if feed == "tma" else "cp.async copies at least"
+        remedies = ["pad its leading dimension"]
+        if all(m.layout is None for m in bad):
+            remedies.append(those({*config.packed, *[m.name for m in bad]}))
+        remedies += ["feed='registers'", "leave config= out"]
+        raise LayoutError(
+            "gemm",
+            f"{called(bad[0])} is aligned to {bad[0].alignment} bytes, {what} {unit}",
+            f"{', '.join(remedies[:-1])}, or {remedies[-1]}",
+        )
+
+
+def _check_slots(
+    problem: Problem, config: Config, found: Extents | None, target: Target, transposed: bool
+) -> None:
     """Refuse rows that are not collected, and those that the copy engine does not store."""
     d = problem.D
     reason = refusal(config, d.bytes)
@@ -69,6 +107,12 @@ def _check_slots(problem: Problem, config: Config, found: Extents | None, transp
         )
     if config.sender != "bulk":
         return
+    if target.sm < FED_FROM["tma"]:
+        raise LayoutError(
+            "gemm",
+            f"sender='bulk' is of sm_{FED_FROM['tma']} and later, the target is {target}",
+            "sender='threads', or slots=0",
+        )
     if d.alignment % BULK_ALIGNMENT:
         raise LayoutError(
             "gemm",

@@ -22,6 +22,9 @@ from .problem import Matrix, Problem
 from .roles import FEEDER_REGISTERS, consumer_registers
 from .stages import ROW_BYTES, choose_record, panel_width
 
+MOST_REGISTERS = 255
+"""Of a thread (CUDA programming guide, "Technical Specifications per Compute Capability")."""
+
 
 def check_cut(problem: Problem, config: Config, target: Target, transposed: bool = False) -> None:
     """Refuse tiles that instructions or rows of shared memory do not divide, and CTAs that registers do not do for.
@@ -35,6 +38,7 @@ def check_cut(problem: Problem, config: Config, target: Target, transposed: bool
     rules = Rules(problem, config, choose_record(problem, target), transposed)
     for field in range(3):
         rules.check(field)
+    _check_sums(problem, config)
     _check_room(problem, config, target)
 
 
@@ -114,6 +118,25 @@ class Rules:
         return [f"warps[{field}]={w}" for w in fitting[:1]]
 
 
+def _sums(problem: Problem, config: Config) -> int:
+    """Registers of a multiplying thread that hold sums."""
+    m, n, _ = config.tile
+    return m * n * dtype(problem.accumulator).bits // 32 // (LANES * config.multipliers)
+
+
+def _check_sums(problem: Problem, config: Config) -> None:
+    """A thread has registers for its sums."""
+    sums = _sums(problem, config)
+    if sums > MOST_REGISTERS:
+        m, n, _ = config.tile
+        raise LayoutError(
+            "gemm",
+            f"the sums of a tile of {m} x {n} take {sums} registers of each thread of {config.multipliers} warps, "
+            f"{MOST_REGISTERS} at most",
+            "a smaller tile, or more warps",
+        )
+
+
 def _check_room(problem: Problem, config: Config, target: Target) -> None:
     """A multiprocessor has threads for the CTAs that are to share it, and registers for their sums at least."""
     if config.resident == 1:
@@ -128,7 +151,7 @@ def _check_room(problem: Problem, config: Config, target: Target) -> None:
             f"resident={max(1, most)}",
         )
     m, n, _ = config.tile
-    sums = m * n * dtype(problem.accumulator).bits // 32 // (LANES * config.multipliers)
+    sums = _sums(problem, config)
     each = _registers(config, target)
     if each <= sums:
         fewer = [replace(config, resident=r) for r in range(1, config.resident)]

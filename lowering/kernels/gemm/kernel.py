@@ -131,8 +131,9 @@ class GemmKernel:
     def ptx(self) -> str:
         """PTX of `best`.
 
-        Where a configuration divides K there are two kernels: this text, the program, the machine code and their other
-        forms are of the first, which stores parts; ``best.second`` has those of the one that adds them up.
+        Where a configuration divides K, or has factors packed, there are several kernels: this text, the program, the
+        machine code and their other forms are of the one that multiplies; ``best.packers`` and ``best.second`` have
+        those of the others.
         """
         return self._of_several() + self.best.ptx
 
@@ -251,7 +252,8 @@ class GemmKernel:
         """The same program, all CTAs of it, on the CPU; returns D.
 
         Args:
-            A, B, C, bias: numpy arrays, of the kernel's types or converted to them.
+            A, B, C, bias: numpy arrays, of the kernel's types or of ones that round to them.  Those whose strides a
+                launch would refuse, negative ones or of the other order, are packed first.
             alpha, beta: numbers.
             config: another way to cut than the kernel's.
             alignment: bytes, 16 at most, that addresses are taken to be multiples of.
