@@ -300,5 +300,5 @@ def test_operands_that_do_not_fit() -> None:
 def test_a_target_without_the_conversion() -> None:
     with pytest.raises(LayoutError, match="needs sm_89 or newer"):
         replace(case("e4m3"), target="sm_80").program()
-    with pytest.raises(LayoutError, match="sums of float64 take float64 or float32"):
+    with pytest.raises(LayoutError, match="numbers of float64 are made of float32, int32, float64"):
         replace(case("float64"), c_dtype="float16").program()
