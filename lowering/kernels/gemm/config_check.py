@@ -45,53 +45,69 @@ UNITS = {"tma": BULK_ALIGNMENT, "cp_async": COPIED, "registers": 1}
 """Feed -> bytes that addresses and leading dimensions of what it copies are multiples of."""
 
 
+def _called(matrix: Matrix, transposed: bool) -> str:
+    """The caller's name of a factor."""
+    return SWAPPED[matrix.name] if transposed else matrix.name
+
+
+def _packed(names: Iterable[str]) -> str:
+    """What a configuration says that packs these factors and no other."""
+    return f"packed={''.join(sorted(names))!r}"
+
+
 def _check_feed(problem: Problem, config: Config, target: Target, transposed: bool) -> None:
     """Refuse a feed that the target lacks, and factors that do not lie as it takes them."""
-
-    def called(m: Matrix) -> str:
-        return SWAPPED[m.name] if transposed else m.name
-
-    def those(names: Iterable[str]) -> str:
-        return f"packed={''.join(sorted(names))!r}"
-
-    feed, unit = config.feed, UNITS[config.feed]
+    feed = config.feed
     if target.sm < FED_FROM[feed]:
         there = [x for x in FEEDS if target.sm >= FED_FROM[x]]
         raise LayoutError(
-            "gemm", f"feed={feed!r} is of sm_{FED_FROM[feed]} and later, the target is {target}",
+            "gemm",
+            f"feed={feed!r} is of sm_{FED_FROM[feed]} and later, the target is {target}",
             " or ".join([f"feed={x!r}" for x in there]),
-        )  # fmt: skip
+        )
     for m in (problem.A, problem.B):
-        if m.layout is not None and m.name in config.packed:
-            raise LayoutError(
-                "gemm", f"{called(m)} is placed by {m.layout}, and rows are packed",
-                those(x for x in config.packed if x != m.name),
-            )  # fmt: skip
-        if m.layout is not None and feed == "tma":
-            raise LayoutError(
-                "gemm", f"{called(m)} is placed by {m.layout}, and the copy engine takes rows or columns",
-                "feed='cp_async' or 'registers'",
-            )  # fmt: skip
-    for m, fields in ((problem.A, (0, 2)), (problem.B, (2, 1))):
-        field = fields[m.contiguous]
-        if feed == "tma" and config.tile[field] * m.bytes < BULK_ALIGNMENT:
-            raise LayoutError(
-                "gemm",
-                f"tile[{field}] = {config.tile[field]} are {config.tile[field] * m.bytes} bytes of {called(m)}, along "
-                f"which the copy engine takes {BULK_ALIGNMENT} at least",
-                f"tile[{field}]={BULK_ALIGNMENT // m.bytes}",
-            )
-    bad = [m for m in (problem.A, problem.B) if m.alignment % unit and m.name not in config.packed]
+        _check_layout(m, config, transposed)
+    if feed == "tma":
+        for m, fields in ((problem.A, (0, 2)), (problem.B, (2, 1))):
+            _check_box(m, fields[m.contiguous], config, transposed)
+    bad = [m for m in (problem.A, problem.B) if m.alignment % UNITS[feed] and m.name not in config.packed]
     if bad:
         what = "the copy engine takes" if feed == "tma" else "cp.async copies at least"
         remedies = ["pad its leading dimension"]
         if all(m.layout is None for m in bad):
-            remedies.append(those({*config.packed, *[m.name for m in bad]}))
-        remedies += ["feed='registers'", "leave config= out"]
+            remedies.append(_packed({*config.packed, *[m.name for m in bad]}))
         raise LayoutError(
             "gemm",
-            f"{called(bad[0])} is aligned to {bad[0].alignment} bytes, {what} {unit}",
-            f"{', '.join(remedies[:-1])}, or {remedies[-1]}",
+            f"{_called(bad[0], transposed)} is aligned to {bad[0].alignment} bytes, {what} {UNITS[feed]}",
+            f"{', '.join(remedies)}, feed='registers', or leave config= out",
+        )
+
+
+def _check_layout(matrix: Matrix, config: Config, transposed: bool) -> None:
+    """Refuse to pack what is placed by a layout, and to have the copy engine read it."""
+    if matrix.layout is None:
+        return
+    placed = f"{_called(matrix, transposed)} is placed by {matrix.layout}"
+    if matrix.name in config.packed:
+        others = _packed(x for x in config.packed if x != matrix.name)
+        raise LayoutError("gemm", f"{placed}, and rows are packed", others)
+    if config.feed == "tma":
+        raise LayoutError(
+            "gemm",
+            f"{placed}, and the copy engine takes rows or columns",
+            "feed='cp_async' or 'registers'",
+        )
+
+
+def _check_box(matrix: Matrix, field: int, config: Config, transposed: bool) -> None:
+    """Refuse rows of a box that are shorter than the copy engine takes; `field` of the tile is along them."""
+    size = config.tile[field]
+    if size * matrix.bytes < BULK_ALIGNMENT:
+        raise LayoutError(
+            "gemm",
+            f"tile[{field}] = {size} are {size * matrix.bytes} bytes of {_called(matrix, transposed)}, along which the "
+            f"copy engine takes {BULK_ALIGNMENT} at least",
+            f"tile[{field}]={BULK_ALIGNMENT // matrix.bytes}",
         )
 
 
