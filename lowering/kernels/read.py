@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tilelayout import LayoutError
 
-from ..isa.convert import INT32_TO_FLOAT64, PACK, unpacking
+from ..isa.convert import INT32_TO_FLOAT64, PACK, UNPACK, unpacking
 from ..isa.record import Kind
 from ..program import Slot
 from ..variants.values import Values
@@ -60,10 +60,10 @@ class Reader:
 
     def __post_init__(self) -> None:
         element, window = self.access.window.dtype, self.access.window
-        if self.kind == "f64" and element not in _WIDENED and element != "float64":
-            wide = ", ".join([*_WIDENED, "float64"])
+        known = {*UNPACK, *_WIDENED, "float64"}
+        if element not in known:
             raise LayoutError(
-                "epilogue", f"{window.name} is {element}, numbers of float64 are made of {wide}"
+                "epilogue", f"{window.name} is {element}", f"numbers are made of {', '.join(sorted(known))}"
             )
 
     def load(self, coordinates: Sequence[Coordinate]) -> list[Element]:
@@ -93,13 +93,21 @@ class Reader:
         element, values = self.access.window.dtype, self.values
         if element == NUMBER[self.kind]:
             return [register]
-        if self.kind == "f64":
+        if self.kind == "f64" and element in _WIDENED:
             out = [values.take("f64")]
             values.do(_WIDENED[element], out[0], register)
-        else:
-            out = [values.take("f32") for _ in range(self.access.per)]
-            values.do(unpacking(element, values.target), *out, register)
+            values.release(register)
+            return out
+        out = [values.take("f32") for _ in range(self.access.per)]
+        values.do(unpacking(element, values.target), *out, register)
         values.release(register)
+        return out if self.kind != "f64" else [self._widened(x) for x in out]
+
+    def _widened(self, number: Slot) -> Slot:
+        """A float32 as a float64, exactly."""
+        out = self.values.take("f64")
+        self.values.do(_WIDENED["float32"], out, number)
+        self.values.release(number)
         return out
 
 
