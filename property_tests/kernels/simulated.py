@@ -11,9 +11,8 @@ import numpy as np
 from lowering.backends.cta_machine import run_grid
 from lowering.dtypes import dtype
 from lowering.kernels.gemm.built import Built
-from lowering.kernels.gemm.chain import OUTPUTS, PARTS, links, spaces
+from lowering.kernels.gemm.chain import OUTPUTS, Space, links, spaces
 from lowering.kernels.gemm.numbers import Extents, grid_size
-from lowering.kernels.gemm.pack import factor_extents
 from lowering.kernels.gemm.shapes import Shaped
 from lowering.program import Program
 
@@ -60,7 +59,7 @@ def simulated(
     mine = {names[name]: x for name, x in given.items()}
     beta = 1.0 if case.beta is None else case.beta
     order = case.schedule if schedule is None else schedule
-    mine |= {name: _space(built, extents, name) for name in spaces(built, extents)}
+    mine |= {name: _space(space) for name, space in spaces(built, extents).items()}
     for link in links(built):
         program = change(link.built.program) if link.built is built else link.built.program
         values = link.built.values(extents, case.alpha, beta)
@@ -75,18 +74,11 @@ def simulated(
     return Placed(flat, 0, d.shape, d.strides).array
 
 
-def _space(built: Built, extents: Extents, name: str) -> Placed:
-    """Memory of the call's own, as the array that it is to hold; it begins as numbers that are none."""
-    kind, size = spaces(built, extents)[name]
-    flat = np.full(size * dtype(kind).numpy.itemsize, -1, np.int8).view(dtype(kind).numpy)
-    laid = built.laid(extents)
-    if name == PARTS:
-        shape = (extents.batches * built.config.splits, extents.M, extents.N)
-        return Placed(flat, 0, shape, (laid.batch["D"], laid.leading["D"], 1))
-    factor = name[-1]
-    across, _ = factor_extents(factor, getattr(built.problem, factor), extents)
-    row = laid.leading[factor]  # all of which is written
-    return Placed(flat, 0, (size // (across * row), across, row), (across * row, row, 1))
+def _space(space: Space) -> Placed:
+    """Memory of the call's own, as the rows that it is to hold; it begins as numbers that are none."""
+    kind = dtype(space.dtype).numpy
+    flat = np.full(space.elements * kind.itemsize, -1, np.int8).view(kind)
+    return Placed(flat, 0, (space.elements // space.row, space.filled), (space.row, 1))
 
 
 def _launched(

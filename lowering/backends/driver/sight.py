@@ -65,9 +65,8 @@ def _torch() -> Reader:
             device = x.get_device()
             if device < 0 or y.get_device() != device or z.get_device() != device:
                 return None
-            if (
-                x.is_neg() or y.is_neg() or z.is_neg()
-            ):  # views whose elements torch negates when it reads them
+            # Of such views torch negates the elements when it reads them.
+            if x.is_neg() or y.is_neg() or z.is_neg():
                 return None
             return (
                 x.dtype, x.shape, x.stride(), y.dtype, y.shape, y.stride(), z.dtype, z.shape, z.stride(),

@@ -91,7 +91,7 @@ def _changes(config: Config, problem: Problem, target: Target, found: Extents) -
         yield {"fragments": fragments}
     for sender in SENDERS:
         for slots in (0, 1, 2):
-            yield {"slots": slots, "sender": sender if slots else config.sender}
+            yield {"slots": slots, "sender": sender}
     if rows == 1 and config.feed != "registers":
         yield {"spread": not config.spread}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .numbers import Extents
 from .pack import packed_elements
@@ -50,15 +50,31 @@ def links(built: Built) -> tuple[Link, ...]:
     return (*out, first, Link(built.second, {}, "adds the parts"))
 
 
-def spaces(built: Built, found: Extents) -> dict[str, tuple[str, int]]:
-    """Memory of the call's own: name -> type and number of its elements."""
-    out = {
-        space_of(p.packing.factor): (p.packing.matrix.dtype, packed_elements(p.packing, found))
-        for p in built.packers
-    }
+class Space(NamedTuple):
+    """Memory of the call's own: rows of as many elements each, of which the first so many are used.
+
+    Attributes:
+        dtype, elements: of all of it.
+        row, filled: elements from one row to the next, and those that a kernel writes.
+    """
+
+    dtype: str
+    elements: int
+    row: int
+    filled: int
+
+
+def spaces(built: Built, found: Extents) -> dict[str, Space]:
+    """Memory of the call's own, by name."""
+    out: dict[str, Space] = {}
+    laid = built.laid(found)
+    for packing in [p.packing for p in built.packers]:
+        row = laid.leading[packing.factor]
+        size = packed_elements(packing, found)
+        out[space_of(packing.factor)] = Space(packing.matrix.dtype, size, row, row)
     if built.second is not None:
-        parts = built.laid(found)
-        out[PARTS] = (built.problem.accumulator, parts.batch["D"] * found.batches * built.config.splits)
+        size = laid.batch["D"] * found.batches * built.config.splits
+        out[PARTS] = Space(built.problem.accumulator, size, laid.leading["D"], found.N)
     return out
 
 
@@ -67,4 +83,4 @@ def space_of(factor: str) -> str:
     return f"packed {factor}"
 
 
-__all__ = ["OUTPUTS", "PARTS", "Link", "links", "space_of", "spaces"]
+__all__ = ["OUTPUTS", "PARTS", "Link", "Space", "links", "space_of", "spaces"]

@@ -103,7 +103,7 @@ class Course:
     def __init__(self, built: Built, extents: Extents, gpu: Device, names: Sequence[str]) -> None:
         self.built = built
         needed = spaces(built, extents)
-        sizes = [count * (dtype(kind).bits // 8) for kind, count in needed.values()]
+        sizes = [space.elements * (dtype(space.dtype).bits // 8) for space in needed.values()]
         rounded = [-(-size // _SPACE_UNIT) * _SPACE_UNIT for size in sizes]
         self.spaces = tuple([sum(rounded[:i]) for i in range(len(rounded))])
         self.room = sum(rounded)

@@ -37,13 +37,12 @@ def new_array(kernel: GemmKernel, A: Any, B: Any) -> Any:
     return made.swapaxes(-1, -2) if kernel.transposed else made
 
 
-def scratch_array(like: Any, kind: str, shape: int | tuple[int, ...]) -> Any:
+def scratch_array(like: Any, kind: str, shape: tuple[int, ...]) -> Any:
     """A row-major array of whatever it holds, of the library of another array, on its GPU.
 
     Errors: LayoutError for a library that is not known here, or that lacks the type.
     """
     name = "float32" if kind == "tfloat32" else kind
-    shape = (shape,) if isinstance(shape, int) else shape
     if is_torch(like.__class__):
         return like.new_empty(shape, dtype=getattr(sys.modules["torch"], name))
     library = type(like).__module__.partition(".")[0]

@@ -11,7 +11,7 @@ from tilelayout import LayoutError
 
 from ...dtypes import dtype
 from .built import Built
-from .chain import OUTPUTS, PARTS, links, spaces
+from .chain import OUTPUTS, links, spaces
 from .numbers import Extents, grid_size
 
 MULTIPROCESSORS = 4
@@ -66,9 +66,9 @@ def run(
         _check_shared(name, array, flat, at)
         mask[at] = True
         memory[name], there[name], places[name] = flat, mask, at
-    for name, (kind, size) in spaces(built, extents).items():
-        memory[name] = np.zeros(size, dtype(kind).numpy)
-        there[name] = np.arange(size) % _row(built, name, extents) < _filled(built, name, extents)
+    for name, space in spaces(built, extents).items():
+        memory[name] = np.zeros(space.elements, dtype(space.dtype).numpy)
+        there[name] = np.arange(space.elements) % space.row < space.filled
     for link in links(built):
         tensors = {b.name: link.array(b.name) for b in link.built.program.buffers if b.space == "global"}
         found = _launched(
@@ -81,17 +81,6 @@ def run(
         )
         memory |= {name: found[t] for t, name in tensors.items() if t in OUTPUTS}
     return memory["D"][places["D"]]
-
-
-def _row(built: Built, name: str, extents: Extents) -> int:
-    """Elements from one row of a space to the next."""
-    laid = built.laid(extents)
-    return laid.leading["D"] if name == PARTS else laid.leading[name[-1]]
-
-
-def _filled(built: Built, name: str, extents: Extents) -> int:
-    """Elements that each of its rows gets."""
-    return extents.N if name == PARTS else _row(built, name, extents)
 
 
 def _launched(
