@@ -188,13 +188,25 @@ def test_a_map_is_encoded_for_the_values_of_the_launch(driver: Driver) -> None:
     (arguments,) = driver.of("cuTensorMapEncodeTiled")
     assert arguments == (
         "CU_TENSOR_MAP_DATA_TYPE_FLOAT16", 2, 4096, [100, 7], [208], [64, 16], [1, 1],
-        "CU_TENSOR_MAP_INTERLEAVE_NONE", "CU_TENSOR_MAP_SWIZZLE_128B", "CU_TENSOR_MAP_L2_PROMOTION_L2_256B",
+        "CU_TENSOR_MAP_INTERLEAVE_NONE", "CU_TENSOR_MAP_SWIZZLE_128B", "CU_TENSOR_MAP_L2_PROMOTION_L2_128B",
         "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE",
     )  # fmt: skip
     assert encode(MAPS[0], 8192, VALUES) != first
     assert encode(MAPS[0], 4096, {**VALUES, "rows": 8}) != first
     assert encode(MAPS[0], 4096, {**VALUES, "another": 6}) == first
     assert len(driver.of("cuTensorMapEncodeTiled")) == 3
+
+
+@pytest.mark.parametrize(
+    ("pointer", "pitch", "bytes_at_once"),
+    [(4096, 128, 256), (4096 + 128, 128, 128), (4096, 64, 128), (4096, 104, 128), (4096 + 16, 128, 128)],
+)
+def test_the_cache_fetches_no_more_than_rows_are_aligned_to(
+    driver: Driver, pointer: int, pitch: int, bytes_at_once: int
+) -> None:
+    encode(MAPS[0], pointer, {**VALUES, "pitch": pitch})
+    (arguments,) = driver.of("cuTensorMapEncodeTiled")
+    assert f"CU_TENSOR_MAP_L2_PROMOTION_L2_{bytes_at_once}B" in arguments
 
 
 def test_bound_maps_are_found_by_address(driver: Driver) -> None:

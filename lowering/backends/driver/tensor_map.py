@@ -29,6 +29,18 @@ _TYPES = {
 """Element type -> ``CUtensorMapDataType``; the plain ones, that copy bits as they are.  All of a byte are UINT8."""
 
 
+FETCHED = (256, 128)
+"""Bytes that the second-level cache fetches at once where rows begin at multiples of them; the least where none do.
+
+Rows that begin elsewhere would have it fetch what lies beside each box: it cost a tenth of a product's time on an H200.
+"""
+
+
+def fetched(pointer: int, strides: tuple[int, ...]) -> int:
+    """Bytes that the second-level cache is told to fetch at once, of a tensor there with rows so many bytes apart."""
+    return next((n for n in FETCHED if not any(x % n for x in (pointer, *strides))), FETCHED[-1])
+
+
 class MapEncoder:
     """Encodes one tensor map; what was encoded lately is remembered."""
 
@@ -100,7 +112,7 @@ class MapEncoder:
             [short(1)] * len(sizes),
             cu.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
             getattr(cu.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{SWIZZLES[self.tensor.swizzle]}"),
-            cu.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            getattr(cu.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_L2_{fetched(pointer, strides)}B"),
             cu.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )
         try:
