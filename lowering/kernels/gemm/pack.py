@@ -30,9 +30,9 @@ ALIGNMENT = 16
 """Bytes that everything is aligned to in the best case."""
 WORD = 4
 """Bytes that a lane has of a row, so that it stores whole words."""
-RESIDENT = 8
+RESIDENT = 16
 """CTAs of a multiprocessor: what they have under way hides the latency of memory."""
-WARPS, ROWS_EACH, WORDS_EACH = 4, 4, 2
+WARPS, ROWS_EACH, WORDS_EACH = 4, 2, 4
 """Of a CTA; and what each lane has of a tile, in rows and in words of a row."""
 
 
