@@ -16,7 +16,7 @@ from .globals import batch_stride, global_buffer, leading
 from .problem import Problem
 from .reduce import first_problem
 from .room import SHARED
-from .schedule import BATCHES, COLUMNS, K_TILES, PER_BATCH, ROWS, TILES, K, M, N
+from .schedule import BATCHES, COLUMNS, K_TILES, PARTS, PER_BATCH, ROWS, TILES, K, M, N
 from .stages import build_stages
 from .store import tensor_maps
 from .store_collected import collected_store
@@ -51,6 +51,8 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     strides = [leading(m) for m in matrices if m.layout is None]
     if problem.batched:
         strides += [batch_stride(m) for m in matrices if m.layout is None]
+    counts = M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES
+    parts = (PARTS,) if config.splits > 1 else ()
     program = Program(
         "gemm",
         config.all_warps,
@@ -60,7 +62,7 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
         (*buffers, *barriers),
         (stages.sums, *stages.fragments["A"], *stages.fragments["B"], *scratch),
         (),
-        (M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES, ZERO, *strides, *store.parameters),
+        (*counts, *parts, ZERO, *strides, *store.parameters),
         tensor_maps(statements),
         config.resident,
     )

@@ -15,7 +15,7 @@ from . import kept
 from .build import build
 from .config import Config
 from .kept import Kept
-from .numbers import Extents, numbers
+from .numbers import Extents, numbers, parts_of
 from .pack import Packing, build_packing, laid_packed, packed_problem
 from .problem import Problem
 from .reduce import REDUCTION, build_reduction, first_problem
@@ -146,7 +146,7 @@ class Reduction(_Beside):
     @cached_property
     def program(self) -> Program:
         """The structured program."""
-        return build_reduction(self.problem, self.config.splits, self.target)
+        return build_reduction(self.problem, self.target)
 
     @property
     def cut(self) -> Config:
@@ -161,7 +161,7 @@ class Reduction(_Beside):
             batch={**extents.batch, "parts": of_parts.batch["D"]},
         )
         found = numbers(replace(self.problem, batched=True), REDUCTION, both)
-        return {**found, "alpha": alpha, "beta": beta}
+        return {**found, "k_parts": parts_of(self.config, extents), "alpha": alpha, "beta": beta}
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from .numbers import Extents
+from .numbers import Extents, parts_of
 from .pack import packed_elements
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def spaces(built: Built, found: Extents) -> dict[str, Space]:
         size = packed_elements(packing, found)
         out[space_of(packing.factor)] = Space(packing.matrix.dtype, size, row, row)
     if built.second is not None:
-        size = laid.batch["D"] * found.batches * built.config.splits
+        size = laid.batch["D"] * found.batches * parts_of(built.config, found)
         out[PARTS] = Space(built.problem.accumulator, size, laid.leading["D"], found.N)
     return out
 

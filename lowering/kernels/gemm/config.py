@@ -39,7 +39,7 @@ class Config:
             warpgroup of its own; "registers", loads and stores by all threads, which take two stages, unroll 1.
         unroll: stages in a turn of the loop over K.
         group: rows of tiles that CTAs go through together, so that they share what the second cache holds.
-        splits: parts of K that different CTAs add up.
+        splits: parts of K that different CTAs add up, at most: there are no more than have a stage.
         resident: CTAs that share a multiprocessor.
         slots: of a warp, to collect 16 rows of the result in, in shared memory; 0: results go to memory directly.
         fragments: sets of registers for a step's fragments: 2, so that one is loaded while the other is used, or 1.

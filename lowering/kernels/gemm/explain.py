@@ -13,7 +13,7 @@ from ...errors import DriverError
 from .built import Built, Packer
 from .chain import links
 from .config import Config
-from .numbers import Extents, grid_size, k_tiles, tiles_of
+from .numbers import Extents, grid_size, k_tiles, parts_of, tiles_of
 from .occupancy import occupancy
 from .pieces import Piece, counted, pieces
 from .problem import Matrix, Problem
@@ -53,7 +53,7 @@ def explain(kernel: GemmKernel, M: int | None = None, N: int | None = None, K: i
     lines = [repr(kernel), *_cut(kernel, built), ""]
     for piece in pieces(built):
         lines += [*_piece(piece), ""]
-    lines += [*_end(built), "", *_shared(built), "", *_machine_code(built)]
+    lines += [*_end(built, found), "", *_shared(built), "", *_machine_code(built)]
     if found is not None:
         lines += ["", *_launch(built, found, multiprocessors, where, kernel.transposed)]
     return "\n".join(lines)
@@ -140,7 +140,7 @@ def _wrapped(text: str, indent: int, further: int = 4) -> list[str]:
     )  # fmt: skip
 
 
-def _end(built: Built) -> list[str]:
+def _end(built: Built, found: Extents | None) -> list[str]:
     """The way from the sums to D."""
     e, p = built.problem.epilogue, built.problem
     text = "alpha * sum" if e.scaled else "sum"
@@ -148,8 +148,9 @@ def _end(built: Built) -> list[str]:
     text = f"{e.function.name}({text})" if e.function is not None else text
     lines = [f"epilogue: {p.D.dtype}({text})"]
     if built.second is not None:
+        count = built.config.splits if found is None else parts_of(built.config, found)
         lines += [
-            f"  by a second kernel, which adds up the {built.config.splits} parts of K that this one stores as "
+            f"  by a second kernel, which adds up the {count} parts of K that this one stores as "
             f"{p.accumulator}"
         ]
     if not built.config.slots:
@@ -223,7 +224,8 @@ def _launch(built: Built, found: Extents, multiprocessors: int, where: str, tran
     m, n = (found.N, found.M) if transposed else (found.M, found.N)
     head = f"M = {m}, N = {n}, K = {found.K}:"
     rows, columns = tiles_of(c, found)
-    tiles = rows * columns * found.batches * c.splits
+    parts = parts_of(c, found)
+    tiles = rows * columns * found.batches * parts
     if found.empty:
         return [head, _row("tiles", "none: D has no element")]
     ctas = grid_size(c, tiles, multiprocessors)
@@ -232,6 +234,7 @@ def _launch(built: Built, found: Extents, multiprocessors: int, where: str, tran
     return [
         head,
         _row("tiles", f"{_product(rows, columns, c, found)}, each of {k_tiles(c, found)} stages"),
+        *([_row("parts of K", f"{parts}: no more of {c.splits} have a stage")] if parts < c.splits else []),
         _row("CTAs", f"{ctas} on {multiprocessors} multiprocessors, {where}"),
         _row("waves", f"{waves}, which are {100 * tiles / (waves * ctas):.0f} % full"),
         *_traffic(done),
@@ -241,7 +244,7 @@ def _launch(built: Built, found: Extents, multiprocessors: int, where: str, tran
 def _product(rows: int, columns: int, config: Config, found: Extents) -> str:
     """How many tiles there are, and of what."""
     text, count = f"{rows} x {columns}", rows * columns
-    for n, what in ((found.batches, "batches"), (config.splits, "parts of K")):
+    for n, what in ((found.batches, "batches"), (parts_of(config, found), "parts of K")):
         if n > 1:
             text, count = f"{text} x {n} {what}", count * n
     return f"{text} = {count}"

@@ -51,7 +51,7 @@ def moved_to(piece: Program, matrix: Matrix) -> dict[Buffer, tuple[Buffer, Index
 
 
 def window(
-    matrix: Matrix, origin: Sequence[Index], box: Sequence[int], batch: Index | None = None, copies: int = 1
+    matrix: Matrix, origin: Sequence[Index], box: Sequence[int], batch: Index | None = None, copies: Index = 1
 ) -> Window:
     """A box of the matrix; with `batch` of a tensor of one dimension more, whose first counts the batches, so many
     times over.

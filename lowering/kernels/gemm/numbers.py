@@ -49,6 +49,12 @@ def k_tiles(config: Config, extents: Extents) -> int:
     return -(-part // config.unroll) * config.unroll
 
 
+def parts_of(config: Config, extents: Extents) -> int:
+    """Parts of K that are carried out: ``splits``, or as many as have a stage, where there are fewer; at least 1."""
+    stages = -(-extents.K // config.tile[2])
+    return -(-stages // max(1, k_tiles(config, extents))) or 1
+
+
 def check_limits(found: Extents, transposed: bool = False) -> None:
     """Refuse extents and strides beyond what a kernel's arithmetic holds, in the words of the caller.
 
@@ -82,7 +88,7 @@ def numbers(problem: Problem, config: Config, extents: Extents) -> dict[str, int
     Errors: LayoutError for extents or strides beyond what the kernel's arithmetic holds.
     """
     rows, columns = tiles_of(config, extents)
-    tiles = rows * columns * extents.batches * config.splits
+    tiles = rows * columns * extents.batches * parts_of(config, extents)
     out = {
         "M": extents.M,
         "N": extents.N,
@@ -93,6 +99,7 @@ def numbers(problem: Problem, config: Config, extents: Extents) -> dict[str, int
         "row_tiles": max(1, rows),
         "column_tiles": max(1, columns),
         "batches": max(1, extents.batches),
+        "k_parts": parts_of(config, extents),
         "zero": 0,
     }
     for name, stride in extents.leading.items():

@@ -24,7 +24,7 @@ from ..epilogue import direct_epilogue
 from .config import Config
 from .globals import batch_stride, global_buffer, leading, moved_to, window
 from .problem import Matrix, Problem
-from .schedule import BATCHES, COLUMNS, HERE, K_TILES, PER_BATCH, ROWS, TILES, K, M, N
+from .schedule import BATCHES, COLUMNS, HERE, K_TILES, MOST_PARTS, PARTS, PER_BATCH, ROWS, TILES, K, M, N
 from .store_direct import kernels_own, operands
 
 REDUCTION = Config((16, 128, 16), (2, 2), 2, "registers")
@@ -54,17 +54,17 @@ def first_problem(problem: Problem) -> Problem:
     return replace(problem, C=None, D=out, bias="", scaled=False, function=None, batched=True)
 
 
-def build_reduction(problem: Problem, splits: int, target: Target) -> Program:
-    """The second kernel: its tensors are the parts, those of the epilogue, and D."""
+def build_reduction(problem: Problem, target: Target) -> Program:
+    """The second kernel: its tensors are the parts, of which a launch says how many, those of the epilogue, and D."""
     config = REDUCTION
     m, n, _ = config.tile
     row, column, _ = HERE.origin(config)
     where = {"target": target, "scope": "cta", "launch": 32 * config.multipliers}
-    part = Var("part", 0, splits)
+    part = Var("part", 0, MOST_PARTS)
     batch: Index = HERE.batch if problem.batched else 0
     whole = parts(problem)
     held = Tile("part_sums", (m, n), problem.accumulator, _LAYOUT)
-    there = window(whole, (row, column), (m, n), part * BATCHES.variable + batch, splits)
+    there = window(whole, (row, column), (m, n), part * BATCHES.variable + batch, PARTS.variable)
     load = lower(copy(held, there), dispatch="copy.predicated", **where).program  # type: ignore[arg-type]
     found = load.registers[0]
     sums = Registers("sums", "D", problem.accumulator, found.count, found.kind, found.container)
@@ -89,7 +89,7 @@ def build_reduction(problem: Problem, splits: int, target: Target) -> Program:
                 *HERE.find(config, problem.batched),
                 *[Instr(ZERO[sums.kind], ((Slot(sums, i),),)) for i in range(sums.count)],  # type: ignore[index]
                 Set(part, 0),
-                While(Compare(part, "<", splits), tuple(adding), hoist=False),
+                While(Compare(part, "<", PARTS.variable), tuple(adding), hoist=False),
                 *ending,
                 *HERE.next(),
             ),
@@ -108,7 +108,7 @@ def build_reduction(problem: Problem, splits: int, target: Target) -> Program:
         (sums, loaded, *scratch, *tail.scratch),
         (),
         (
-            *(M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES),
+            *(M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES, PARTS),
             *[leading(x) for x in matrices],
             *[batch_stride(x) for x in matrices if problem.batched or x is whole],
             *tail.parameters,

@@ -31,6 +31,8 @@ COLUMNS = Parameter("column_tiles", "s32", 1, MOST_TILES)
 MOST_BATCHES, MOST_PARTS = (1 << 16) - 1, MOST["splits"]
 """So few that 64 bits hold where each begins, however far apart they are."""
 BATCHES = Parameter("batches", "s32", 1, MOST_BATCHES)
+PARTS = Parameter("k_parts", "s32", 1, MOST_PARTS)
+"""Parts of K that have a stage; of a kernel that is cut into parts."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ class Place:
             out.append(Set(number, self.tile % PER_BATCH.variable))
             rest: Index = self.tile // PER_BATCH.variable
             if config.splits > 1:
-                out.append(Set(self.part, rest % config.splits))
-                rest = rest // config.splits
+                out.append(Set(self.part, rest % PARTS.variable))
+                rest = rest // PARTS.variable
             if batched:
                 out.append(Set(self.batch, rest))
             within = number
@@ -140,6 +142,11 @@ class Place:
     def _begin(self, config: Config) -> Index:
         """The first stage of the tile's part of K."""
         return self.part * K_TILES.variable if config.splits > 1 else 0
+
+
+def stored_times(config: Config) -> Index:
+    """How many results of all batches are stored: one for each part of K."""
+    return PARTS.variable if config.splits > 1 else 1
 
 
 HERE = Place()

@@ -15,7 +15,7 @@ from ..epilogue import Tail, direct_epilogue
 from .config import Config
 from .globals import bias_window, global_buffer, window
 from .problem import Problem
-from .schedule import HERE
+from .schedule import HERE, stored_times
 from .stages import Stages
 from .store import Store
 
@@ -45,7 +45,7 @@ def direct_store(problem: Problem, config: Config, stages: Stages, target: Targe
     m, n, _ = config.tile
     layout = partition(stages.record, m, n, stages.record.k, warps=config.warps).D
     batch = HERE.stored_batch(config, problem.batched)
-    there = window(problem.D, (row, column), (m, n), batch, config.splits)
+    there = window(problem.D, (row, column), (m, n), batch, stored_times(config))
     c, bias = operands(problem, config)
     tail = direct_epilogue(problem.epilogue, stages.sums, layout, there, target=target, C=c, bias=bias)
     statements, beside = kernels_own(problem, tail, tail.statements)

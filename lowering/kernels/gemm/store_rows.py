@@ -20,7 +20,7 @@ from ...window import Window
 from .config import Config
 from .globals import window
 from .problem import Problem
-from .schedule import HERE
+from .schedule import HERE, stored_times
 from .stages import Stages
 
 WARP = Var("warp", 0, 31)
@@ -136,7 +136,7 @@ class Rows:
         y: Index = begin + WARP // columns * (self.config.tile[0] // rows) + row * self.stages.record.m
         x: Index = across + WARP % columns * self.slot.shape[1]
         batch = HERE.stored_batch(self.config, self.problem.batched)
-        return window(self.problem.D, (y, x), self.slot.shape, batch, self.config.splits)
+        return window(self.problem.D, (y, x), self.slot.shape, batch, stored_times(self.config))
 
     def of_slot(self, piece: Lowered, row: int) -> dict[Buffer, tuple[Buffer, Index]]:
         """For `relocated`: a copy's shared buffer as the slot of a block, of this warp."""

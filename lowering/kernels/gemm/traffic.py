@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...dtypes import dtype
 from .config import Config
-from .numbers import Extents, k_tiles, tiles_of
+from .numbers import Extents, k_tiles, parts_of, tiles_of
 from .problem import Problem
 
 
@@ -39,6 +39,7 @@ def traffic(problem: Problem, config: Config, extents: Extents) -> Traffic:
     """
     m, n, k, batches = extents.M, extents.N, extents.K, extents.batches
     rows, columns = tiles_of(config, extents)
+    parts = parts_of(config, extents)
     once = {"A": m * k * problem.A.bytes, "B": k * n * problem.B.bytes, "D": m * n * problem.D.bytes}
     often = {"A": columns, "B": rows}
     if problem.C is not None:
@@ -49,12 +50,12 @@ def traffic(problem: Problem, config: Config, extents: Extents) -> Traffic:
     shared = {name: 1 if name == "bias" else batches for name in once}
     moved = {name: size * often.get(name, 1) * batches for name, size in once.items()}
     if config.splits > 1:  # the sums of each part are stored, and read again to be added up
-        moved["parts"] = 2 * config.splits * m * n * batches * dtype(problem.accumulator).bits // 8
+        moved["parts"] = 2 * parts * m * n * batches * dtype(problem.accumulator).bits // 8
     for x in config.packed:  # read once, and written
         moved[f"packed {x}"] = 2 * once[x] * batches
     least = sum(size * shared[name] for name, size in once.items())
     tile_m, tile_n, tile_k = config.tile
-    done = rows * tile_m * columns * tile_n * k_tiles(config, extents) * config.splits * tile_k
+    done = rows * tile_m * columns * tile_n * k_tiles(config, extents) * parts * tile_k
     return Traffic(moved, least, 2 * m * n * k * batches, m * n * k / done if done else 1.0)
 
 
