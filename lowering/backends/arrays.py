@@ -41,13 +41,22 @@ def as_operand(x: Any, tile: Tile, role: str) -> Any:
         return _as_integers(array, tile, role)
     wider = array.dtype.name in _WIDE and 8 * array.dtype.itemsize > element.bits
     if element.is_integer or not wider:
-        remedy = "pass integers" if element.is_integer else "convert it, or pass a wider float array"
+        remedy = "pass integers" if element.is_integer else _as_floats(array, element, role)
         raise LayoutError(
             "run", f"{role} has dtype {array.dtype}, tile {tile.name} holds {tile.dtype}", remedy
         )
     if element.name in _ROUNDED_BY_NUMPY:
         return round_to(array, element.numpy)
     return narrow.from_float(array, element)
+
+
+def _as_floats(array: Any, element: DType, role: str) -> str:
+    """What to do with an array that is no float array of a type."""
+    name = f"{element.numpy.type.__module__.partition('.')[0]}.{element.numpy.name}"
+    carries = array.dtype.kind in "iu" or array.dtype.name.startswith("void")
+    bits = carries and array.dtype.itemsize == element.numpy.itemsize
+    viewed = f" ({role}.view({name}) of what holds bits)" if bits else ""
+    return f"convert it to {name}{viewed}, or pass a wider float array"
 
 
 def _is_integer(kind: Any) -> bool:

@@ -124,6 +124,20 @@ def test_bfloat16_goes_in_through_ml_dtypes() -> None:
     np.testing.assert_array_equal(x.run(A=arrays["A"], B=arrays["B"]), answer(x.call, arrays))
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_arrays_of_no_floats_are_told_the_type_and_how_bits_become_it(dtype: str) -> None:
+    element = np.dtype(getattr(ml_dtypes, dtype))
+    bits = np.zeros((4, 4), f"u{element.itemsize}")
+    for array in (bits, bits.view(f"i{element.itemsize}"), bits.view(f"V{element.itemsize}")):
+        with pytest.raises(
+            LayoutError, match=rf"convert it to ml_dtypes\.{dtype} \(A\.view\(ml_dtypes\.{dtype}\)"
+        ):
+            operand(array, dtype)
+        assert operand(array.view(element), dtype).dtype == element
+    with pytest.raises(LayoutError, match=rf"convert it to ml_dtypes\.{dtype}, or pass a wider float array"):
+        operand(np.zeros((4, 4), np.int64), dtype)
+
+
 # --- rounding -----------------------------------------------------------------------------------
 
 # Mantissa bits with the hidden one, smallest normal exponent, largest exponent.

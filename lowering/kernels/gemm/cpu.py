@@ -46,7 +46,11 @@ def simulate(
     schedule = as_integer(schedule, "gemm", "schedule")  # type: ignore[assignment]
     p = kernel.problem
     types = {m.name: m.dtype for m in p.matrices} | {"bias": p.D.dtype}
-    arrays = {name: _converted(name, x, types[_own(kernel, name)]) for name, x in user.items()}
+    arrays = {
+        name: _converted(name, _carried(x, kind), kind)
+        for name, x in user.items()
+        for kind in (types[_own(kernel, name)],)
+    }
     shape = (*np.broadcast_shapes(arrays["A"].shape[:-2], arrays["B"].shape[:-2]), *_result(arrays))
     arrays["D"] = np.zeros(shape, dtype(p.D.dtype).numpy)
     order = {m.name: m for m in p.matrices}
@@ -110,6 +114,16 @@ def _own(kernel: GemmKernel, name: str) -> str:
 
 def _result(arrays: dict[str, Any]) -> tuple[int, int]:
     return arrays["A"].shape[-2], arrays["B"].shape[-1]
+
+
+def _carried(x: Any, kind: str) -> Any:
+    """What carries the bits of a type, as a launch takes it, as an array of that type; others as they are."""
+    from ...backends.driver.carriers import carriers
+
+    held = dtype(kind).numpy
+    if x.dtype.name not in carriers(kind) or x.dtype == held:
+        return x
+    return x.astype(x.dtype.newbyteorder("=")).view(held)
 
 
 def _converted(name: str, x: Any, kind: str) -> Any:

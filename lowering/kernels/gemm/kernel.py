@@ -249,11 +249,13 @@ class GemmKernel:
         numerics: str = "exact",
         schedule: int = 0,
     ) -> Any:
-        """The same program, all CTAs of it, on the CPU; returns D.
+        """The same program, all CTAs of it, on the CPU; returns D, of the kernel's type (ml_dtypes' bfloat16, say, of
+        which ``D.view(np.uint16)`` are the bits).
 
         Args:
-            A, B, C, bias: numpy arrays, of the kernel's types or of ones that round to them.  Those whose strides a
-                launch would refuse, negative ones or of the other order, are packed first.
+            A, B, C, bias: numpy arrays, of the kernel's types or of ones that round to them.  bfloat16 and 8-bit floats
+                are those of ml_dtypes, or integers of their width, which are their bits then, as of a launch.  Arrays
+                whose strides a launch would refuse, negative ones or of the other order, are packed first.
             alpha, beta: numbers.
             config: another way to cut than the kernel's.
             alignment: bytes, 16 at most, that addresses are taken to be multiples of.
