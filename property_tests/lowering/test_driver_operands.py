@@ -56,6 +56,12 @@ def test_an_output_may_be_c_itself_and_no_part_of_it() -> None:
             check_overlap(D, [c])
 
 
+def test_where_no_operand_may_be_the_output_none_is() -> None:
+    both = at("D", 4096, (8, 8), (8, 1)), at("C", 4096, (8, 8), (8, 1))
+    with pytest.raises(LayoutError, match=r"D is written and C is read, and they share memory \(remedy"):
+        check_overlap(both[0], [both[1]], None)
+
+
 def test_what_interleaves_is_no_overlap() -> None:
     D = at("D", 4096, (8, 8), (16, 1))
     check_overlap(D, [at("A", 4096 + 32, (8, 8), (16, 1)), at("B", 4096 + 512, (8, 8), (16, 1))])

@@ -185,11 +185,11 @@ def common_device(arrays: Iterable[DeviceArray]) -> int:
     return first.device
 
 
-def check_overlap(out: DeviceArray, others: Iterable[DeviceArray], in_place: str = "C") -> None:
+def check_overlap(out: DeviceArray, others: Iterable[DeviceArray], in_place: str | None = "C") -> None:
     """LayoutError where writing `out` would change an array that is read.
 
     Arrays that interleave and share no byte are fine.  The one whose role is `in_place` may be `out` itself: each of
-    its elements is read by the thread that writes it, before.
+    its elements is read by the thread that writes it, before.  None: none may.
     Errors: Undecided for arrays that interleave with strides too odd to tell.
     """
     form, begin = out.form, out.pointer + out.form.low
@@ -208,7 +208,11 @@ def check_overlap(out: DeviceArray, others: Iterable[DeviceArray], in_place: str
             x.form.strides,
             x.form.width,
         ):
-            rule = f" (only {in_place} may be {out.role} itself, with its shape, strides and type)"
+            rule = (
+                f" (only {in_place} may be {out.role} itself, with its shape, strides and type)"
+                if in_place
+                else ""
+            )
             raise LayoutError(
                 "launch",
                 f"{out.role} is written and {x.role} is read, and they share memory{rule}",

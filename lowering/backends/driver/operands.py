@@ -82,9 +82,11 @@ _taken = cast("Any", tuple.__new__)  # half the time of the constructor of a nam
 
 
 class Operands:
-    """The arrays that a kernel takes, in order; `in_place` is the role of one that a written array may be itself."""
+    """The arrays that a kernel takes, in order; `in_place` is the role of one that a written array may be itself, None
+    where none may.
+    """
 
-    def __init__(self, operands: Sequence[Operand], in_place: str = "C") -> None:
+    def __init__(self, operands: Sequence[Operand], in_place: str | None = "C") -> None:
         self._operands, self._in_place = tuple(operands), in_place
         pairs = [
             (o, i)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilelayout import LayoutError
 from tilelayout.expr import Index
 
 from ...control import Parameter
@@ -54,11 +53,9 @@ def window(
     matrix: Matrix, origin: Sequence[Index], box: Sequence[int], batch: Index | None = None, copies: Index = 1
 ) -> Window:
     """A box of the matrix; with `batch` of a tensor of one dimension more, whose first counts the batches, so many
-    times over.
+    times over.  What a layout places is one matrix, the same in all of them.
     """
     if matrix.layout is not None and matrix.shape is not None:
-        if batch is not None:
-            raise LayoutError("gemm", f"{matrix.name} is placed by {matrix.layout}, which has no batches")
         return Window.of(
             matrix.name, matrix.dtype, matrix.layout, matrix.shape, origin, box, matrix.alignment
         )

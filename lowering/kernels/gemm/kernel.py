@@ -210,7 +210,7 @@ class GemmKernel:
             A, B: (M, K) and (K, N), with the batch before them for a batched kernel: torch tensors, cupy or numba
                 arrays, or what has ``__cuda_array_interface__`` or ``__dlpack__``; nothing is copied.
             D: (M, N), which is overwritten; of A's library and on its GPU when left out.
-            C: (M, N), added times beta; may be D itself.  Not read where beta is 0.
+            C: (M, N), added times beta; may be D itself, unless a layout places it.  Not read where beta is 0.
             bias: a vector, of D's type, for a kernel with one.
             alpha, beta: numbers; beta is 1 where C is given.
             stream: a handle or a stream object; None: the library's current one.

@@ -136,7 +136,9 @@ def operands(kernel: GemmKernel, has_c: bool) -> tuple[list[str], Operands]:
     if p.bias:
         found.append(Operand("bias", p.D.dtype, 1))
     found.append(Operand("D", p.D.dtype, rank, True))
-    return [o.role for o in found], Operands(found)
+    # What a layout places is not read by the thread that writes to that place.
+    placed = p.C is not None and p.C.layout is not None
+    return [o.role for o in found], Operands(found, None if placed else "C")
 
 
 class InRooms(dict[int, tuple[Any, ...]]):

@@ -109,7 +109,7 @@ def build_reduction(problem: Problem, target: Target) -> Program:
         (),
         (
             *(M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES, PARTS),
-            *[leading(x) for x in matrices],
+            *[leading(x) for x in matrices if x.layout is None],
             *[batch_stride(x) for x in matrices if problem.batched or x is whole],
             *tail.parameters,
         ),
