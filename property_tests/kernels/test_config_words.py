@@ -107,6 +107,20 @@ def test_a_layout_has_no_rows_to_pack(packed: str) -> None:
     assert ".entry gemm" in done.ptx
 
 
+def test_a_layout_has_no_leading_dimension_to_pad() -> None:
+    placed = TileLayout(S[(64, 64) : (65, 1)])
+    made = gemm(
+        "float16",
+        A=placed,
+        shape=(64, 32, 64),
+        target="sm_90a",
+        config=Config((64, 32, 32), (2, 2), 3, "cp_async"),
+    )
+    words = r"A is aligned to 2 bytes, cp.async copies at least 4 \(remedy: feed='registers', or leave config= out\)"
+    with pytest.raises(LayoutError, match=words):
+        made.ptx  # noqa: B018
+
+
 def test_registers_use_two_stages_whatever_is_said() -> None:
     two = Config((64, 64, 32), (2, 2), 2, "registers")
     texts = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tilelayout import LayoutError
+from tilelayout import LayoutError, TileLayout
 
 from ...dtypes import dtype as element_type
 from ...isa.convert import PACK, packing, unpacking
@@ -95,16 +95,12 @@ def gemm(
     def pair(x: Any, y: Any) -> Any:
         return None if x is None or y is None else (x, y)
 
+    result_matrix = matrix("D", result, D)
+    placed = [name for name, x in (("A", A), ("B", B), ("C", C)) if isinstance(x, TileLayout)]
+    if batched and placed:
+        raise LayoutError("gemm", f"{placed[0]} is placed by a layout, which has no batches", "batched=False")
     left, right = matrix("A", a, A, pair(m, k)), matrix("B", b, B, pair(k, n))
-    result_matrix = matrix("D", result, D, pair(m, n))
     added = None if C is None else matrix("C", result, C, pair(m, n))
-    if result_matrix.layout is not None:
-        raise LayoutError("gemm", "D is placed by a layout", "D='row' or D='column'")
-    for x in (left, right, added):
-        if batched and x is not None and x.layout is not None:
-            raise LayoutError(
-                "gemm", f"{x.name} is placed by a layout, which has no batches", "batched=False"
-            )
     function = _function(epilogue, sums, result, where)
     transposed = result_matrix.order == "column"
     if transposed:

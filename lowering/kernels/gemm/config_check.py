@@ -73,13 +73,13 @@ def _check_feed(problem: Problem, config: Config, target: Target, transposed: bo
     bad = [m for m in (problem.A, problem.B) if m.alignment % UNITS[feed] and m.name not in config.packed]
     if bad:
         what = "the copy engine takes" if feed == "tma" else "cp.async copies at least"
-        remedies = ["pad its leading dimension"]
+        remedies = ["pad its leading dimension"] if bad[0].layout is None else []
         if all(m.layout is None for m in bad):
             remedies.append(_packed({*config.packed, *[m.name for m in bad]}))
         raise LayoutError(
             "gemm",
             f"{_called(bad[0], transposed)} is aligned to {bad[0].alignment} bytes, {what} {UNITS[feed]}",
-            f"{', '.join(remedies)}, feed='registers', or leave config= out",
+            ", ".join([*remedies, "feed='registers', or leave config= out"]),
         )
 
 

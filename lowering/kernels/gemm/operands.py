@@ -20,14 +20,16 @@ SWAPPED = {"A": "B", "B": "A"}
 def matrix(name: str, dtype: str, given: Any, shape: tuple[int, int] | None = None) -> Matrix:
     """A matrix of a kernel, as well aligned as can be.
 
-    Errors: LayoutError for what is neither an order nor a layout, and a layout without a shape.
+    Errors: LayoutError for what is neither an order nor a layout, a layout without a shape, and any layout for D.
     """
-    if isinstance(given, str):
-        if given not in ORDERS:
-            raise LayoutError("gemm", f"{name}={given!r}", "'row', 'column', or a TileLayout on memory")
+    if isinstance(given, str) and given in ORDERS:
         return Matrix(name, dtype, given, WIDEST)
+    if name == "D":
+        what = "D is placed by a layout" if isinstance(given, TileLayout) else f"D={given!r}"
+        raise LayoutError("gemm", what, "D='row' or D='column'")
     if not isinstance(given, TileLayout):
-        raise LayoutError("gemm", f"{name}={given!r}", "'row', 'column', or a TileLayout on memory")
+        none = ", or None" if name == "C" else ""
+        raise LayoutError("gemm", f"{name}={given!r}", f"'row', 'column', or a TileLayout on memory{none}")
     if shape is None:
         raise LayoutError("gemm", f"{name} is a layout, and its shape is not known", "pass shape=(M, N, K)")
     if given.size() != shape[0] * shape[1]:
