@@ -55,6 +55,10 @@ ASKED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
         ("A is placed by a layout, which has no batches", "batched=False"),
     ),
     ({"C": ROWS, "batched": True}, ("C is placed by a layout, which has no batches", "batched=False")),
+    (
+        {"shape": (8, 24, 16)},
+        ("shape=(8, 24, 16) without a layout", "leave it out: others come at each call"),
+    ),
     ({"A": ROWS.swizzle(1, 3, 3), "shape": (8, 24, 16)}, ("A=SwizzledLayout", "a TileLayout on memory")),
     ({"bias": "both"}, ("bias='both'", "'row', 'column' or None")),
     ({"epilogue": "relu"}, ("epilogue='relu'", "a Python function of one number, or an instruction")),

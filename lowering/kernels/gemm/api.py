@@ -55,7 +55,7 @@ def gemm(
         target: the architecture, e.g. "sm_90a"; by default that of the current GPU.
         config: how to cut it; by default chosen for each call, or what `GemmKernel.tune` has measured.  A call that
             reads no factor (alpha or K is 0) is fed by registers whatever it says: the other feeds fill a stage ahead.
-        shape: (M, N, K) where a layout fixes them.
+        shape: (M, N, K) of the matrices that layouts place, and only with those: other extents come at each call.
 
     Results round to nearest, halves to even; integers saturate, and NaN becomes 0 (of int32, the least).  alpha, beta,
     C, the bias and the function work on float32; on float64 for float64, and for int32 that stay int32, which are exact
@@ -101,6 +101,12 @@ def gemm(
         raise LayoutError("gemm", f"{placed[0]} is placed by a layout, which has no batches", "batched=False")
     left, right = matrix("A", a, A, pair(m, k)), matrix("B", b, B, pair(k, n))
     added = None if C is None else matrix("C", result, C, pair(m, n))
+    if shape is not None and not placed:
+        raise LayoutError(
+            "gemm",
+            f"shape={shape!r} without a layout, which alone fixes extents",
+            "leave it out: others come at each call",
+        )
     function = _function(epilogue, sums, result, where)
     transposed = result_matrix.order == "column"
     if transposed:
