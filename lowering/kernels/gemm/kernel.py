@@ -338,9 +338,19 @@ class GemmKernel:
             raise LayoutError("gemm", f"beta = {beta} without C", "give C")
         if C is not None and self.problem.C is None:
             raise LayoutError("gemm", "C was given to a kernel without one", "make the kernel with C='row'")
-        if (bias is not None) != bool(self.problem.bias):
-            has = "takes a bias" if self.problem.bias else "takes none"
-            raise LayoutError("gemm", f"the kernel {has}", "gemm(..., bias='row' or 'column') takes one")
+        if bias is not None and not self.problem.bias:
+            raise LayoutError(
+                "gemm",
+                "a bias was given, the kernel takes none",
+                "make the kernel with bias='row' or 'column'",
+            )
+        if bias is None and self.problem.bias:
+            along_n = (self.problem.bias == "row") != self.transposed
+            raise LayoutError(
+                "gemm",
+                "the kernel takes a bias, and none was given",
+                f"bias=, a vector of {'N' if along_n else 'M'} elements of {self.problem.D.dtype}",
+            )
         value = (1.0 if beta is None else float(beta)) if C is not None else 0.0
         return value != 0.0, value
 
