@@ -15,6 +15,7 @@ from lowering.backends.assemble import Cubin
 from lowering.backends.banks import shared_accesses
 from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm import explain as room
+from lowering.kernels.gemm.chain import links
 from lowering.kernels.gemm.numbers import Extents
 from lowering.kernels.gemm.occupancy import occupancy
 from lowering.kernels.gemm.pieces import counted, pieces
@@ -79,6 +80,40 @@ def test_every_part_has_its_variant_and_the_others_their_reason(feed: str, unass
     if feed == "registers":
         assert "needs sm_90 or newer, the target is sm_75" in text
     assert max(map(len, text.splitlines())) <= 125
+
+
+CHAINS = {
+    "whole": ({}, ["multiplies"]),
+    "packed": ({"packed": "AB"}, ["copies A", "copies B", "multiplies"]),
+    "parts": ({"splits": 4}, ["multiplies parts of K", "adds the parts"]),
+    "both": ({"packed": "A", "splits": 2}, ["copies A", "multiplies parts of K", "adds the parts"]),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("order", ["row", "column"])
+def test_every_kernel_of_a_call_has_its_pieces(chain: str, order: str, unassembled: None) -> None:
+    """In order, each with its variant and the reasons of the others; they are those of the kernel's program."""
+    changed, kernels = CHAINS[chain]
+    made = gemm("float16", D=order, target="sm_80", config=replace(SMALL["cp_async"], **changed))
+    text = made.explain(300, 200, 512)
+    found = links(made.best)
+    assert [link.what for link in found] == kernels
+    at = 0
+    for number, link in enumerate(found, 1):
+        if len(found) > 1:
+            at = text.index(f"\nkernel {number} of {len(found)}, which {link.what}\n", at)
+        whole, copies = counted(link.built.program), pieces(link.built)
+        assert copies
+        for piece in copies:
+            at = text.index(f"\n{piece.what}: {piece.lowered.variant}\n", at)
+            declined = [d.variant for d in piece.declined]
+            assert declined or "global" not in piece.what
+            assert piece.lowered.variant not in declined
+            rest = text[at:].partition("\n\n")[0]
+            assert all(re.search(rf"  not [^:]*{re.escape(v)}[,:]", rest) for v in declined), rest
+            assert all(whole.get(name, 0) >= n > 0 for name, n in piece.instructions.items())
+    assert ("kernel 1 of" in text) == (len(found) > 1)
 
 
 def test_what_the_alignment_forbids_is_said(unassembled: None) -> None:

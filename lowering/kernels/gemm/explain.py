@@ -50,10 +50,14 @@ def explain(kernel: GemmKernel, M: int | None = None, N: int | None = None, K: i
         built, found = kernel.for_call(shaped, 1.0, kernel.problem.C is not None, multiprocessors)
         for link in () if found.empty else links(built):
             link.built.values(found, 1.0, 1.0)  # refuses what a launch would
-    lines = [repr(kernel), *_cut(kernel, built), ""]
-    for piece in pieces(built):
-        lines += [*_piece(piece), ""]
-    lines += [*_end(built, found), "", *_shared(built), "", *_machine_code(built)]
+    lines = [repr(kernel), *_cut(kernel, built)]
+    chain = links(built)
+    for number, link in enumerate(chain, 1):
+        lines += ["", f"kernel {number} of {len(chain)}, which {link.what}"] if len(chain) > 1 else []
+        for piece in pieces(link.built):
+            lines += ["", *_piece(piece)]
+        if link.built is built:
+            lines += ["", *_end(built, found), "", *_shared(built), "", *_machine_code(built)]
     if found is not None:
         lines += ["", *_launch(built, found, multiprocessors, where, kernel.transposed)]
     return "\n".join(lines)

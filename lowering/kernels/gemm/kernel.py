@@ -173,8 +173,9 @@ class GemmKernel:
         return f"// Kernel {here + 1} of {len(chain)}, which {chain[here].what}; number {others}.{after}\n"
 
     def explain(self, M: int | None = None, N: int | None = None, K: int | None = None) -> str:
-        """How the kernel works: variants with the reasons of those that declined, shared memory, registers, occupancy,
-        and with extents the bytes that move against the fewest possible.
+        """How the kernel works: variants with the reasons of those that declined, for each kernel of a call with
+        several; shared memory, registers and occupancy of the one that multiplies; and with extents the bytes that move
+        against the fewest possible.
         """
         from .explain import explain
 

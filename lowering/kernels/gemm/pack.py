@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from tilelayout import S, TileLayout, laneid, warpid
 from tilelayout.expr import Index
 
-from ...api import lower
+from ...api import Lowered, lower
 from ...compose import relocated
 from ...control import While
 from ...ops import copy
@@ -130,8 +130,8 @@ def packed_problem(problem: Problem, letters: str) -> Problem:
     return problem.aligned(**dict.fromkeys(letters, ALIGNMENT))
 
 
-def build_packing(packing: Packing, target: Target) -> Program:
-    """The kernel: its tensors are ``source`` and ``packed``, whose rows end with zeros."""
+def packing_copies(packing: Packing, target: Target) -> tuple[Lowered, Lowered]:
+    """The two copies of a tile: from ``source`` to registers, and from there to ``packed``."""
     cut, each = packing.cut, packing.each
     m, n, _ = cut.tile
     words = S[(ROWS_EACH, WARPS, WORDS_EACH, 32, each) : (WORDS_EACH * each, 1 @ warpid, each, 1 @ laneid, 1)]
@@ -141,8 +141,13 @@ def build_packing(packing: Packing, target: Target) -> Program:
     where = {"target": target, "scope": "cta", "launch": 32 * WARPS, "dispatch": "copy.predicated"}
     source, packed = (window(x, (row, column), (m, n), batch) for x in (packing.source, packing.packed))
     source = replace(source, sizes=(*source.sizes[:-1], K.variable))
-    load = lower(copy(held, source), **where).program  # type: ignore[arg-type]
-    store = lower(copy(packed, held), **where).program  # type: ignore[arg-type]
+    return lower(copy(held, source), **where), lower(copy(packed, held), **where)  # type: ignore[arg-type]
+
+
+def build_packing(packing: Packing, target: Target) -> Program:
+    """The kernel: its tensors are ``source`` and ``packed``, whose rows end with zeros."""
+    cut = packing.cut
+    load, store = (x.program for x in packing_copies(packing, target))
     registers = load.registers[0]
     body = (
         *HERE.first(),

@@ -8,8 +8,9 @@ from ...api import Lowered, registered
 from ...dispatch import Declined, attempt
 from ...program import Instr, Program, every, unrolled
 from . import by_tma
-from .built import Built
-from .config import Config
+from .built import Built, Packer, Reduction
+from .pack import packing_copies
+from .reduce import load_of_part
 from .schedule import HERE
 from .shares import Shares
 from .stages import build_stages
@@ -45,22 +46,30 @@ def counted(program: Program) -> dict[str, int]:
 
 
 def pieces(built: Built) -> tuple[Piece, ...]:
-    """The copies to shared memory, those to registers, the products, and what collects and sends the result.
+    """The copies to shared memory, those to registers, the products, and what collects and sends the result; of a
+    kernel that runs before or after, its copies.
 
     Post-condition: lowered again from the same problem and configuration, they are those of the program.
     """
+    if isinstance(built, Packer):
+        ways = "global to registers", "registers to global, in whole rows"
+        copies = packing_copies(built.packing, built.target)
+        return tuple([_asked(f"{built.factor}, {way}", x) for way, x in zip(ways, copies, strict=True)])
+    if isinstance(built, Reduction):
+        return (_asked("a part, global to registers", load_of_part(built.problem, built.target)),)
     problem, config, target = built.inner, built.config, built.target
     stages = build_stages(problem, config, target)
     out: list[Piece] = []
+    feeding = f"the configuration feeds by {config.feed}"
     if config.feed == "tma":
         for x, piece in zip("AB", by_tma.copies(problem, config, stages, target), strict=True):
-            out.append(_asked(f"{x}, global to shared", piece, config))
+            out.append(_asked(f"{x}, global to shared", piece, feeding))
     else:
         for (x, part), piece in Shares(problem, config, stages, HERE, target).lowered.items():
             way = {"load": "global to registers", "store": "registers to shared", "": "global to shared"}[
                 part
             ]
-            out.append(_asked(f"{x}, {way}", piece, config))
+            out.append(_asked(f"{x}, {way}", piece, feeding))
     for x in "AB":
         piece = stages.loads[x, 0]
         out.append(_chosen(f"{x}, shared to fragments, a step", piece))
@@ -70,7 +79,7 @@ def pieces(built: Built) -> tuple[Piece, ...]:
     if config.slots:
         rows = Rows(problem, config, stages, target)
         out.append(_chosen("D, fragments to shared", rows.collect))
-        out.append(_asked("D, shared to global", sent(rows), config))
+        out.append(_asked("D, shared to global", sent(rows), feeding))
     return tuple(out)
 
 
@@ -78,13 +87,13 @@ def _chosen(what: str, piece: Lowered) -> Piece:
     return Piece(what, piece, piece.declined, counted(piece.program))
 
 
-def _asked(what: str, piece: Lowered, config: Config) -> Piece:
-    """A piece that the configuration gave to one variant, with what the others say of it."""
+def _asked(what: str, piece: Lowered, why: str = "") -> Piece:
+    """A piece that was given to one variant, and why, with what the others say of it."""
     declined: list[Declined] = []
     for v in registered(piece.call.primitive):
         if v.name != piece.variant:
             found = attempt(v, piece.call, piece.context)
-            reasons = (f"could do it; the configuration feeds by {config.feed}",)
+            reasons = (f"could do it; {why or f'this kernel takes {piece.variant}'}",)
             declined.append(Declined(v.name, v.priority, reasons if isinstance(found, Program) else found))
     return Piece(what, piece, tuple(declined), counted(piece.program))
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilelayout import LayoutError, S, TileLayout, laneid, warpid
-from tilelayout.expr import Index, Var
+from tilelayout.expr import Index
 
-from ...api import lower
+from ...api import Lowered, lower
 from ...compose import relocated
 from ...control import Compare, Set, While
 from ...isa import ZERO
@@ -24,7 +24,7 @@ from ..epilogue import direct_epilogue
 from .config import Config
 from .globals import batch_stride, global_buffer, leading, moved_to, window
 from .problem import Matrix, Problem
-from .schedule import BATCHES, COLUMNS, HERE, K_TILES, MOST_PARTS, PARTS, PER_BATCH, ROWS, TILES, K, M, N
+from .schedule import BATCHES, COLUMNS, HERE, K_TILES, PARTS, PER_BATCH, ROWS, TILES, K, M, N
 from .store_direct import kernels_own, operands
 
 REDUCTION = Config((16, 128, 16), (2, 2), 2, "registers")
@@ -54,18 +54,31 @@ def first_problem(problem: Problem) -> Problem:
     return replace(problem, C=None, D=out, bias="", scaled=False, function=None, batched=True)
 
 
+def load_of_part(problem: Problem, target: Target) -> Lowered:
+    """The copy of a tile of part `HERE.part` to registers."""
+    m, n, _ = REDUCTION.tile
+    row, column, _ = HERE.origin(REDUCTION)
+    batch: Index = HERE.batch if problem.batched else 0
+    held = Tile("part_sums", (m, n), problem.accumulator, _LAYOUT)
+    there = window(
+        parts(problem), (row, column), (m, n), HERE.part * BATCHES.variable + batch, PARTS.variable
+    )
+    return lower(
+        copy(held, there),  # type: ignore[arg-type]
+        target=target,
+        scope="cta",
+        launch=32 * REDUCTION.multipliers,
+        dispatch="copy.predicated",
+    )
+
+
 def build_reduction(problem: Problem, target: Target) -> Program:
     """The second kernel: its tensors are the parts, of which a launch says how many, those of the epilogue, and D."""
     config = REDUCTION
     m, n, _ = config.tile
     row, column, _ = HERE.origin(config)
-    where = {"target": target, "scope": "cta", "launch": 32 * config.multipliers}
-    part = Var("part", 0, MOST_PARTS)
-    batch: Index = HERE.batch if problem.batched else 0
     whole = parts(problem)
-    held = Tile("part_sums", (m, n), problem.accumulator, _LAYOUT)
-    there = window(whole, (row, column), (m, n), part * BATCHES.variable + batch, PARTS.variable)
-    load = lower(copy(held, there), dispatch="copy.predicated", **where).program  # type: ignore[arg-type]
+    load = load_of_part(problem, target).program
     found = load.registers[0]
     sums = Registers("sums", "D", problem.accumulator, found.count, found.kind, found.container)
     loaded = replace(sums, name="part_sums", role="part")
@@ -79,7 +92,7 @@ def build_reduction(problem: Problem, target: Target) -> Program:
             Instr(ADD[sums.kind], ((Slot(sums, i),), (Slot(sums, i),), (Slot(loaded, i),)))
             for i in range(sums.count)
         ],  # type: ignore[index]
-        Set(part, part + 1),
+        Set(HERE.part, HERE.part + 1),
     ]
     body: list[Statement] = [
         *HERE.first(),
@@ -88,8 +101,8 @@ def build_reduction(problem: Problem, target: Target) -> Program:
             (
                 *HERE.find(config, problem.batched),
                 *[Instr(ZERO[sums.kind], ((Slot(sums, i),),)) for i in range(sums.count)],  # type: ignore[index]
-                Set(part, 0),
-                While(Compare(part, "<", PARTS.variable), tuple(adding), hoist=False),
+                Set(HERE.part, 0),
+                While(Compare(HERE.part, "<", PARTS.variable), tuple(adding), hoist=False),
                 *ending,
                 *HERE.next(),
             ),
