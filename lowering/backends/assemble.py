@@ -37,6 +37,18 @@ class AssemblerError(RuntimeError):
         self.line, self.log = line, log
 
 
+class SpillError(AssemblerError):
+    """Code that keeps something in local memory.
+
+    Attributes:
+        taken: what it takes, in words.
+    """
+
+    def __init__(self, target: Target, taken: str, remedy: str, log: str = "") -> None:
+        super().__init__(f"{target}: {taken}; {remedy}", log=log)
+        self.taken = taken
+
+
 class CompilerError(RuntimeError):
     """CUDA C++ that nvrtc refuses; the message holds its log."""
 
@@ -71,9 +83,9 @@ def assemble(ptx: str, target: Target, allow_spills: bool = False) -> Cubin:
     Unless `allow_spills`, code that keeps anything in local memory is refused: spilled registers, indexed
     register arrays, declared ``.local`` variables.
 
-    Errors: AssemblerError with the assembler's messages and the PTX lines they point at; with the byte counts
-    for local memory; with both versions for a ``.version`` that the assembler does not know; for a cubin that does not
-    give its kernels' registers.  ImportError where the libraries are missing.
+    Errors: AssemblerError with the assembler's messages and the PTX lines they point at; SpillError with the byte
+    counts for local memory; AssemblerError with both versions for a ``.version`` that the assembler does not know, and
+    for a cubin that does not give its kernels' registers.  ImportError where the libraries are missing.
     """
     begin = perf_counter()
     data, log = _machine_code(ptx, target)
@@ -92,12 +104,11 @@ def _checked(
     spills = max(reported) if reported else None if local else 0
     if (local or spills) and not allow_spills:
         known = "an unknown number of" if spills is None else spills
-        raise AssemblerError(
-            f"{target}: {local} bytes of local memory a thread and {known} bytes of spill stores and loads, "
-            f"with {registers} registers a thread (a thread has 255 at most, and fewer in a large CTA); "
-            f"allow_spills=True accepts it{_hint(log)}",
-            log=log,
+        taken = (
+            f"{local} bytes of local memory a thread and {known} bytes of spill stores and loads, with {registers} "
+            f"registers a thread (a thread has 255 at most, and fewer in a large CTA)"
         )
+        raise SpillError(target, taken, f"allow_spills=True accepts it{_hint(log)}", log)
     return Cubin(data, target, registers, spills, local, seconds, log)
 
 
@@ -105,7 +116,7 @@ def _machine_code(ptx: str, target: Target) -> tuple[bytes, str]:
     """The cubin and the report: by the program where the library would lose something and the program is there."""
     program = find_ptxas() if needs_whole_program(ptx) else None
     if program is None:
-        return _link(_library("nvjitlink"), ptx, target)
+        return _link(nvidia_library("nvjitlink"), ptx, target)
     data, log = run_ptxas(program, ptx, target)
     if data is None:
         raise _refusal(ptx, target, ptxas_version(program), "no cubin", log)
@@ -124,7 +135,7 @@ def assembler_version(ptx: str) -> str:
     program = find_ptxas() if needs_whole_program(ptx) else None
     if program is not None:
         return ptxas_version(program)
-    return "nvJitLink " + ".".join(map(str, _library("nvjitlink").version()))
+    return "nvJitLink " + ".".join(map(str, nvidia_library("nvjitlink").version()))
 
 
 def _kernels(data: bytes, has_kernel: bool, target: Target, log: str) -> tuple[KernelInfo, ...]:
@@ -161,7 +172,7 @@ def assemble_cuda(source: str, target: Target, allow_spills: bool = False) -> Cu
 
 def _compiled(source: str, target: Target) -> tuple[str, bytes]:
     """The PTX and the cubin."""
-    nvrtc = _library("nvrtc")
+    nvrtc = nvidia_library("nvrtc")
     name = b"kernel.cu"
     program = _call(nvrtc.nvrtcCreateProgram, source.encode(), name, 0, [], [])
     try:
@@ -178,8 +189,11 @@ def _compiled(source: str, target: Target) -> tuple[str, bytes]:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _library(name: str) -> Any:
-    """The module ``cuda.bindings.<name>`` with its shared library loaded."""
+def nvidia_library(name: str) -> Any:
+    """The module ``cuda.bindings.<name>`` with its shared library loaded.
+
+    Errors: ImportError, with what installs it.
+    """
     try:
         module = import_module(f"cuda.bindings.{name}")
         # The bindings load their library at the first call, and say in their own way that it is absent.

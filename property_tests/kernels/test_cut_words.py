@@ -14,7 +14,7 @@ from lowering import (
     DispatchError,
 )
 from lowering.backends.assemble import AssemblerError
-from lowering.kernels import Config
+from lowering.kernels import Config, gemm
 from lowering.kernels.gemm.built import Built
 from lowering.kernels.gemm.config import Feed
 from lowering.kernels.gemm.config_check import check_config
@@ -143,3 +143,13 @@ def test_what_is_refused_for_its_registers_needs_local_memory(
         made.cubin  # noqa: B018
     with pytest.raises(AssemblerError, match="local memory"):
         Built(made.problem, made.config, made.target).cubin  # type: ignore[arg-type]  # noqa: B018
+
+
+def test_a_configuration_that_spills_is_refused_by_name() -> None:
+    """With what a user can change; the kernel's own choice needs no local memory."""
+    config = Config((128, 192, 32), (2, 2), 3, "cp_async")
+    with pytest.raises(
+        LayoutError, match=rf"gemm: {config} takes \d+ bytes of local memory .*remedy: more warps"
+    ):
+        gemm("float16", target="sm_80", config=config).cubin  # noqa: B018
+    assert gemm("float16", target="sm_80").cubin.local_bytes == 0

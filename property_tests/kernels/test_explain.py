@@ -35,14 +35,15 @@ def kernel(feed: str, dtype: str = "float16", **how: Any) -> GemmKernel:
     return gemm(dtype, target=TARGETS[feed], config=SMALL[feed], **how)
 
 
+def missing(*_: object) -> object:
+    raise ImportError("nvjitlink cannot be loaded")
+
+
 @pytest.fixture
 def unassembled(monkeypatch: pytest.MonkeyPatch) -> None:
     """No libraries that assemble, which is quicker."""
-
-    def missing(built: object) -> object:
-        raise ImportError("nvjitlink cannot be loaded")
-
     monkeypatch.setattr(room, "_assembled", missing)
+    monkeypatch.setattr(GemmKernel, "assembled", missing)
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -158,6 +159,39 @@ def test_registers_and_room_are_those_of_the_machine_code(feed: str) -> None:
     assert f"{built.cubin.registers} of a thread, no local memory" in text
     room = occupancy(found.target, built.threads, built.cubin.registers, built.shared_memory.bytes)
     assert f"{room.ctas} on a multiprocessor" in text
+
+
+@pytest.mark.parametrize(
+    ("dtype", "how", "extents"),
+    [
+        ("bfloat16", {"D": "column", "C": "row", "out": "float32", "target": "sm_89"}, ()),
+        ("int8", {"C": "column", "batched": True, "target": "sm_120f"}, (7, 5, 3)),
+    ],
+    ids=["any", "small"],
+)
+def test_what_is_explained_is_what_runs(dtype: str, how: dict[str, Any], extents: tuple[int, ...]) -> None:
+    """The first choice of these kernels spills, which is found out by assembling it."""
+    made = gemm(dtype, bias="column", epilogue=relu, **how)
+    first = re.search(r"configuration +(\S+)", unassembled_text(made, extents))
+    text = made.explain(*extents)
+    assert "no local memory" in text
+    assert first is not None
+    assert first[1] not in text
+    if not extents:
+        assert str(made.best.config) in text
+        assert made.cubin is made.best.cubin
+
+
+def unassembled_text(made: GemmKernel, extents: tuple[int, ...]) -> str:
+    """What a machine without an assembler says."""
+    with pytest.MonkeyPatch.context() as patch:
+        for x, name in ((room, "_assembled"), (GemmKernel, "assembled")):
+            patch.setattr(x, name, missing)
+        return made.explain(*extents)
+
+
+def relu(x: float) -> float:
+    return max(x, 0.0)
 
 
 def test_registers_that_change_hands_are_said(unassembled: None, monkeypatch: pytest.MonkeyPatch) -> None:

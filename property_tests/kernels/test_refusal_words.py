@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,8 @@ def test_numbers_that_float32_or_float64_holds() -> None:
         found = kernel(out="float32").simulate(A * 0 + 2.0**-8, B * 0 + 2.0**-8, alpha=alpha)
         assert (found == np.float32(2.0**-10) * np.float32(alpha)).all()
     assert np.isnan(kernel().simulate(A, B, alpha=math.nan)).all()
+    half = kernel(C="row").simulate(A, B, C=C, alpha=Fraction(1, 2), beta=np.int64(2))
+    assert (half == kernel(C="row").simulate(A, B, C=C, alpha=0.5, beta=2.0)).all()
 
 
 def batches(a: int, b: int, d: int, c: int | None = None) -> dict[str, Shaped]:

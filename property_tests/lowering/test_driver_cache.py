@@ -6,6 +6,7 @@ import doctest
 import os
 import sys
 import threading
+from importlib import metadata
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from lowering.backends.assemble import AssemblerError, Cubin
 from lowering.backends.driver import Results, cache, cached_cubin
+from lowering.backends.driver.assembler_version import assembler_version
 from lowering.target import target
 
 SM90 = target("sm_90a")
@@ -265,3 +267,19 @@ def test_the_examples_hold(folder: Path) -> None:
     found = doctest.testmod(cache)
     assert found.failed == 0
     assert found.attempted >= 6
+
+
+def test_without_the_libraries_the_cache_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    def none(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", none)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
+    assembler_version.cache_clear()
+    try:
+        with pytest.raises(ImportError, match=r"pip install 'tilelayout\[cuda\]'"):
+            cached_cubin("", SM90)
+    finally:
+        assembler_version.cache_clear()

@@ -38,8 +38,9 @@ def simulate(
 ) -> Any:
     """See `GemmKernel.simulate`."""
     has_c, beta = kernel.check_operands(C, bias, beta, alpha)
+    alpha = float(alpha)
     for factor, value in (("alpha", alpha), ("beta", beta)):
-        _check_factor(kernel, factor, float(value))
+        _check_factor(kernel, factor, value)
     operands = {"A": A, "B": B, "C": C if has_c else None, "bias": bias}
     user = {name: _array(name, x) for name, x in operands.items() if x is not None or name in "AB"}
     _check(kernel, user, config, alignment)

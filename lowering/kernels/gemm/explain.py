@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -44,10 +45,13 @@ def explain(kernel: GemmKernel, M: int | None = None, N: int | None = None, K: i
     found: Extents | None = None
     multiprocessors, where = _multiprocessors(kernel)
     if M is None or N is None or K is None:
-        built = kernel.best
+        built = _that_runs(kernel, lambda: kernel.best)
     else:
         shaped = _packed(kernel.problem, *((N, M, K) if kernel.transposed else (M, N, K)))
-        built, found = kernel.for_call(shaped, 1.0, kernel.problem.C is not None, multiprocessors)
+        has_c = kernel.problem.C is not None
+        built, found = kernel.for_call(shaped, 1.0, has_c, multiprocessors)
+        if not found.empty:
+            built = _that_runs(kernel, lambda: kernel.for_call(shaped, 1.0, has_c, multiprocessors)[0])
         for link in () if found.empty else links(built):
             link.built.values(found, 1.0, 1.0)  # refuses what a launch would
     lines = [repr(kernel), *_cut(kernel, built)]
@@ -61,6 +65,19 @@ def explain(kernel: GemmKernel, M: int | None = None, N: int | None = None, K: i
     if found is not None:
         lines += ["", *_launch(built, found, multiprocessors, where, kernel.transposed)]
     return "\n".join(lines)
+
+
+def _that_runs(kernel: GemmKernel, chosen: Callable[[], Built]) -> Built:
+    """What is chosen when all that spills has been found out; as it is where nothing assembles here, or nothing else
+    is left.
+    """
+    built = chosen()
+    try:
+        while kernel.assembled(built) is None:
+            built = chosen()
+    except (ImportError, LayoutError):
+        pass
+    return built
 
 
 def _multiprocessors(kernel: GemmKernel) -> tuple[int, str]:

@@ -85,21 +85,23 @@ class GemmKernel:
     def assembled(self, built: Built) -> Built | None:
         """The same with its machine code made; None where that spills and another way is to be chosen instead.
 
-        Errors: AssemblerError where it spills and the configuration was asked for, or none is left.
+        Errors: LayoutError where it spills and the configuration was asked for, or none is left.
         """
-        from ...backends.assemble import AssemblerError
+        from ...backends.assemble import SpillError
 
         try:
             for link in links(built):
                 link.built.kept  # noqa: B018  made now
-        except AssemblerError as error:
-            if built.config == self.config or "local memory" not in str(error):
-                raise
+        except SpillError as error:
             known = self._spilled.get(built.problem, ())
-            if built.config in known:
-                raise
-            self._spilled[built.problem] = (*known, built.config)
-            return None
+            if built.config != self.config and built.config not in known:
+                self._spilled[built.problem] = (*known, built.config)
+                return None
+            remedy = "more warps, a smaller tile, or no config: the kernel chooses one that does without then"
+            what = f"{built.config} takes {error.taken} on {self.target}"
+            raise LayoutError(
+                "gemm", what, remedy if built.config == self.config else "config=, with a smaller tile"
+            ) from error
         return built
 
     def _asked(self, found: Extents | None) -> Config | None:
@@ -117,9 +119,9 @@ class GemmKernel:
 
         return remembered(problem, self.target, found)
 
-    @cached_property
+    @property
     def best(self) -> Built:
-        """The kernel for well-aligned arrays of any extents."""
+        """The kernel for well-aligned arrays of any extents: the next best where the best was found to spill."""
         return self.built()
 
     @property
@@ -146,10 +148,13 @@ class GemmKernel:
 
     @property
     def cubin(self) -> Cubin:
-        """Machine code of `best`, or of the next best that needs no local memory."""
+        """Machine code of `best`, or of the next best that needs no local memory, which is `best` from then on.
+
+        Errors: LayoutError where none does; ImportError where NVIDIA's libraries are missing.
+        """
         found = self.assembled(self.best)
         while found is None:
-            found = self.assembled(self.built())
+            found = self.assembled(self.best)
         return found.cubin
 
     @property
