@@ -17,11 +17,12 @@ from ..dtypes import DType
 from ..tile import Tile
 
 _WIDE = ("float64", "float32", "float16", "bfloat16")
+_SATURATED = "convert them by lowering.narrow.from_float(..., saturate=True)"
 _ROUNDED_BY_NUMPY = ("float32", "float16", "bfloat16")
 
 
-def as_operand(x: Any, tile: Tile, role: str) -> Any:
-    """An array for a tile: of its shape, and of its type or one that converts.
+def as_operand(x: Any, tile: Tile, role: str, operation: str = "run") -> Any:
+    """An array for a tile: of its shape, and of its type or one that converts.  Errors name role and operation.
 
     Floats may be of a wider type and are rounded once, to nearest even.  float32, float16 and bfloat16 round to
     infinity as IEEE 754 says; what 8-, 6- and 4-bit floats and tfloat32 don't reach is refused.  A tfloat32 tile takes
@@ -33,21 +34,25 @@ def as_operand(x: Any, tile: Tile, role: str) -> Any:
     array = np.asarray(x)
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.shape != tile.shape:
-        raise LayoutError("run", f"{role} has shape {array.shape}, tile {tile.name} has {tile.shape}")
+        raise LayoutError(operation, f"{role} has shape {array.shape}, tile {tile.name} has {tile.shape}")
     element = tile.element
     if array.dtype == element.numpy:
         return np.array(array, order="C")
     if element.is_integer and _is_integer(array.dtype):
-        return _as_integers(array, tile, role)
+        return _as_integers(array, tile, role, operation)
     wider = array.dtype.name in _WIDE and 8 * array.dtype.itemsize > element.bits
     if element.is_integer or not wider:
         remedy = "pass integers" if element.is_integer else _as_floats(array, element, role)
         raise LayoutError(
-            "run", f"{role} has dtype {array.dtype}, tile {tile.name} holds {tile.dtype}", remedy
+            operation, f"{role} has dtype {array.dtype}, tile {tile.name} holds {tile.dtype}", remedy
         )
     if element.name in _ROUNDED_BY_NUMPY:
         return round_to(array, element.numpy)
-    return narrow.from_float(array, element)
+    try:
+        return narrow.from_float(array, element)
+    except LayoutError as error:
+        remedy = "" if error.remedy is None else error.remedy.replace("pass saturate=True", _SATURATED)
+        raise LayoutError(operation, f"{role}: {error.rule}", remedy or None) from None
 
 
 def _as_floats(array: Any, element: DType, role: str) -> str:
@@ -63,7 +68,7 @@ def _is_integer(kind: Any) -> bool:
     return kind.kind in "iub" or kind.name in ("int4", "uint4", "int2", "uint2")
 
 
-def _as_integers(array: Any, tile: Tile, role: str) -> Any:
+def _as_integers(array: Any, tile: Tile, role: str, operation: str) -> Any:
     """By value: nothing wraps."""
     import ml_dtypes
 
@@ -77,7 +82,7 @@ def _as_integers(array: Any, tile: Tile, role: str) -> Any:
     outside = (values < low) | (values > high)
     if outside.any():
         raise LayoutError(
-            "run",
+            operation,
             f"{role} has {int(values[outside].flat[0])}, which is no {tile.dtype} ({low} to {high}) as tile "
             f"{tile.name} holds",
         )

@@ -15,6 +15,7 @@ from lowering.kernels import Config
 from lowering.kernels.gemm.config import Feed
 from lowering.kernels.gemm.problem import OUTPUTS
 from lowering.kernels.gemm.shapes import Shaped, extents
+from lowering.narrow import from_float
 from tilelayout import LayoutError
 
 from .refusing import FEEDS, TMA, A, B, C, kernel, refused
@@ -100,6 +101,18 @@ NO_NUMBERS = [
 def test_arrays_of_no_numbers_are_refused_also_where_they_are_empty(array: Any, rows: int) -> None:
     refused(lambda: kernel().simulate(array[:rows], B), f"A has dtype {array.dtype}", "holds float16")
     refused(lambda: kernel(D="column").simulate(A, array.T[:, :rows]), f"B has dtype {array.dtype}")
+
+
+@pytest.mark.parametrize("value", [1000.0, -1e30, np.inf])
+def test_numbers_beyond_8_bit_floats_name_the_operand(value: float) -> None:
+    """And the remedy holds."""
+    made, wide = kernel("float8_e4m3fn"), B.astype(np.float64) * value
+    refused(
+        lambda: made.simulate(A, wide),
+        f"gemm: B: {value!r} has no place in float8_e4m3fn", "lowering.narrow.from_float(..., saturate=True)",
+    )  # fmt: skip
+    largest = made.simulate(A, from_float(wide, "float8_e4m3fn", saturate=True))
+    assert (largest == made.simulate(A, np.sign(wide) * 448.0)).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

@@ -135,9 +135,9 @@ def _converted(name: str, x: Any, kind: str) -> Any:
 
     if x.size == 0:  # there are no tiles of it; its type is judged all the same
         some = np.ones((1,) * x.ndim, x.dtype)
-        as_operand(some, Tile(name, some.shape, kind, TileLayout(S[some.shape]), "global"), name)
+        as_operand(some, Tile(name, some.shape, kind, TileLayout(S[some.shape]), "global"), name, "gemm")
         return np.zeros(x.shape, dtype(kind).numpy)
-    return as_operand(x, Tile(name, x.shape, kind, TileLayout(S[x.shape]), "global"), name)
+    return as_operand(x, Tile(name, x.shape, kind, TileLayout(S[x.shape]), "global"), name, "gemm")
 
 
 def _shaped(x: Any, alignment: int) -> Shaped:
