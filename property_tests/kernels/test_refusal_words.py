@@ -103,6 +103,24 @@ def test_arrays_of_no_numbers_are_refused_also_where_they_are_empty(array: Any, 
     refused(lambda: kernel(D="column").simulate(A, array.T[:, :rows]), f"B has dtype {array.dtype}")
 
 
+def test_float32_is_pointed_to_what_takes_its_arrays() -> None:
+    refused(lambda: kernel("float32"), "float32 x float32", "remedy: tfloat32, which takes arrays of float32")
+    assert (kernel("tfloat32").simulate(A.astype(np.float32), B.astype(np.float32)) == 64).all()
+
+
+def test_operands_of_another_rank() -> None:
+    several = np.ones((2, 32, 64))
+    refused(
+        lambda: kernel().simulate(several, B),
+        "A has 3 dimensions",
+        "remedy: make the kernel with batched=True",
+    )
+    made = kernel(batched=True)
+    refused(lambda: made.simulate(several, B), "B has 2 dimensions", "remedy: B[None], a batch of one")
+    assert (made.simulate(several, B[None]) == 64).all()
+    refused(lambda: kernel().simulate(None, B), "A is None", "pass an array")
+
+
 @pytest.mark.parametrize("value", [1000.0, -1e30, np.inf])
 def test_numbers_beyond_8_bit_floats_name_the_operand(value: float) -> None:
     """And the remedy holds."""

@@ -116,7 +116,7 @@ def test_a_layout_on_lanes_is_no_memory() -> None:
 GIVEN: list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ({}, {"B": np.ones((17, 24), np.float16)}, ("B is (17, 24), (16, 24) is needed", "A (8, 16)")),
     ({}, {"A": A[0]}, ("A has 1 dimensions (16,), a matrix has 2",)),
-    ({}, {"A": None}, ("A has 0 dimensions",)),
+    ({}, {"A": None}, ("A is None",)),
     ({}, {"A": A[None], "B": B[None]}, ("A has 3 dimensions (1, 8, 16), a matrix has 2",)),
     ({"batched": True}, {}, ("A has 2 dimensions (8, 16), a batch of matrices has 3",)),
     (

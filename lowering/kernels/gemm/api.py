@@ -78,7 +78,8 @@ def gemm(
         raise LayoutError("gemm", f"dtype={dtype!r}", "one type, or a pair for A and B")
     a, b = (element_type(t).name for t in types)
     if a not in OUTPUTS or b not in OUTPUTS:
-        raise LayoutError("gemm", f"{a} x {b}", f"factors are {', '.join(OUTPUTS)}")
+        single = "tfloat32, which takes arrays of float32; " * ("float32" in (a, b))
+        raise LayoutError("gemm", f"{a} x {b}", f"{single}factors are {', '.join(OUTPUTS)}")
     result = element_type(out).name if out is not None else OUTPUTS[a]
     sums = element_type(accumulator).name if accumulator is not None else ACCUMULATORS.get(a, "float32")
     if not isinstance(batched, bool):

@@ -86,6 +86,8 @@ def _check_factor(kernel: GemmKernel, name: str, value: float) -> None:
 
 
 def _array(name: str, x: Any) -> Any:
+    if x is None:
+        raise LayoutError("gemm", f"{name} is None", "pass an array of numpy")
     try:
         return np.asarray(x)
     except (TypeError, ValueError) as error:
@@ -99,7 +101,11 @@ def _check(kernel: GemmKernel, user: Mapping[str, Any], config: Any, alignment: 
     for name, shape in shapes.items():
         if name != "bias" and len(shape) != rank:
             what = "a batch of matrices" if rank == 3 else "a matrix"
-            raise LayoutError("gemm", f"{name} has {len(shape)} dimensions {shape}, {what} has {rank}")
+            raise LayoutError(
+                "gemm",
+                f"{name} has {len(shape)} dimensions {shape}, {what} has {rank}",
+                _rank_remedy(name, shape, rank),
+            )
     first = [shapes[name][0] for name in ("A", "B")]
     if rank == 3 and first[0] != first[1] and 1 not in first:
         raise LayoutError("gemm", f"A has {first[0]} batches and B {first[1]}", "as many, or 1 of either")
@@ -107,6 +113,12 @@ def _check(kernel: GemmKernel, user: Mapping[str, Any], config: Any, alignment: 
         raise LayoutError("gemm", f"config={config!r}", "a Config, or leave it out")
     if type(alignment) is not int or alignment not in (1, 2, 4, 8, 16):
         raise LayoutError("gemm", f"alignment={alignment!r}", "1, 2, 4, 8 or 16 bytes")
+
+
+def _rank_remedy(name: str, shape: tuple[int, ...], rank: int) -> str | None:
+    if len(shape) == rank + 1:
+        return "make the kernel with batched=True"
+    return f"{name}[None], a batch of one" if len(shape) == rank - 1 == 2 else None
 
 
 def _own(kernel: GemmKernel, name: str) -> str:
