@@ -62,49 +62,56 @@ class Trials:
 
         return Trial("cuBLAS", Timed(self.arrays.library(self.row), self.sets), None, None, {})
 
+    def kernel(self, text: str) -> Any:
+        """The public kernel, of a configuration."""
+        from lowering.kernels import Config, gemm
+
+        row = self.row
+        batched, config = row.batches is not None, Config.parse(text)
+        return gemm(row.dtype, A=row.A, B=row.B, batched=batched, target=self.bench.target, config=config)
+
+    def built(self, text: str) -> Any:
+        """What a call of it builds for the row's arrays."""
+        from .gemm import built_of, places_of
+
+        return built_of(self.kernel(text), places_of(self.sets[0]), self.bench.gpu.multiprocessors)
+
+    def call(self, text: str, built: Any, cubin: Any) -> Any:
+        """The public call, with other machine code for what was built."""
+        from lowering.kernels.gemm.kept import Kept, shell_of
+
+        own = replace(built)
+        kept = Kept(shell_of(built.program), built.shared_memory.dynamic, cubin.data)
+        vars(own).update(cubin=cubin, kept=kept)
+        made = self.kernel(text)
+        made.built = lambda *_, **__: own
+        return lambda x: made(x.A, x.B, x.D)
+
     def ours(self, text: str, edit: str = "") -> Trial:
         """A configuration; with its text changed where there is an edit, and then not checked.
 
         Errors: what building, assembling and checking say.
         """
         from lowering.backends.assemble import assemble
-        from lowering.kernels import Config, gemm
         from lowering.kernels.gemm.chain import links
-        from lowering.kernels.gemm.kept import Kept, shell_of
 
-        from .gemm import built_of, places_of
         from .gemm_timing import Timed
 
-        row, bench = self.row, self.bench
-
-        def kernel() -> Any:
-            batched = row.batches is not None
-            config = Config.parse(text)
-            return gemm(row.dtype, A=row.A, B=row.B, batched=batched, target=bench.target, config=config)
-
-        def call(built: Any, cubin: Any) -> Any:
-            own = replace(built)
-            kept = Kept(shell_of(built.program), built.shared_memory.dynamic, cubin.data)
-            vars(own).update(cubin=cubin, kept=kept)
-            made = kernel()
-            made.built = lambda *_, **__: own
-            return lambda x: made(x.A, x.B, x.D)
-
-        built = built_of(kernel(), places_of(self.sets[0]), bench.gpu.multiprocessors)
+        bench, built = self.bench, self.built(text)
         ptx = built.ptx.replace(*edit.split("=>")) if edit else built.ptx
         if edit and ptx == built.ptx:
             raise ValueError(f"{edit!r} changes nothing of {text}")
         cubin = assemble(ptx, bench.gpu.target, allow_spills=True)
         about: By = {"registers": cubin.registers, "spilled": cubin.spill_bytes}
-        run = call(built, cubin)
+        run = self.call(text, built, cubin)
         if not edit:
-            about["error"] = self.arrays.check(row, run, self.sets[0], True)
+            about["error"] = self.arrays.check(self.row, run, self.sets[0], True)
         timed = Timed(run, self.sets)
         if timed.count > 1 or len(links(built)) > 1:  # several launches, or several kernels, in one number
             return Trial(text, timed, None, None, about)
         probe, counted = bench.probe(ptx, built.program.name, built.shared_memory.dynamic)
         name = f"{text} [{edit}]" if edit else text
-        return Trial(name, timed, Timed(call(built, counted), self.sets), probe, about)
+        return Trial(name, timed, Timed(self.call(text, built, counted), self.sets), probe, about)
 
 
 def main() -> int:
