@@ -17,6 +17,9 @@ from .record import Instruction, Kind, Operand
 CANONICAL_NAN = 0x7FFFFFFF
 """The word of every NaN that an instruction on f32 makes."""
 
+_LEAST_NORMAL = (1023 - 126) << 52
+"""The bits of 2**-126 as a float64."""
+
 Meaning = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
@@ -38,21 +41,34 @@ def words_of(values: Any, kind: Kind) -> Any:
 def fma32(a: Any, b: Any, c: Any) -> Any:
     """``a * b + c`` of float32, rounded once.
 
-    The product is exact in float64, and so is what rounding the sum loses; a sum rounded to odd there rounds to the
-    right float32 (Boldo, Melquiond 2008).
+    The product is exact in float64.  Where the sum there lies in the middle between two float32, or is smaller than the
+    least normal one, it may have been rounded, and is rounded to odd instead, which rounds to the right float32.
     """
     import numpy as np
 
     with np.errstate(all="ignore"):
         x, z = np.asarray(a, np.float64) * np.asarray(b, np.float64), np.asarray(c, np.float64)
-        x, z = np.broadcast_arrays(x, z)
-        total = x + z
-        part = total - x
-        lost = (x - (total - part)) + (z - part)
-        even = (total.view(np.uint64) & np.uint64(1)) == 0
-        inexact = np.isfinite(total) & (lost != 0) & even
-        odd = np.where(inexact, np.nextafter(total, np.copysign(np.inf, lost)), total)
-        return odd.astype(np.float32)
+        total = np.asarray(x + z)
+        words = total.view(np.uint64)
+        middle = (words & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
+        small = (words & np.uint64((1 << 63) - 1)) - np.uint64(1) < np.uint64(_LEAST_NORMAL - 1)  # not zero
+        if (middle | small).any():
+            total = odd_sum(x, z)
+        return total.astype(np.float32)
+
+
+def odd_sum(x: Any, z: Any) -> Any:
+    """``x + z`` of float64, rounded to odd: where it is not exact, to the neighbor whose last bit is set.
+
+    Rounded to float32 after that, it is rounded as if once (Boldo, Melquiond 2008).
+    """
+    import numpy as np
+
+    total = np.asarray(x + z)
+    part = total - x
+    lost = (x - (total - part)) + (z - part)
+    inexact = np.isfinite(total) & (lost != 0) & ((total.view(np.uint64) & np.uint64(1)) == 0)
+    return np.where(inexact, np.nextafter(total, np.copysign(np.inf, lost)), total)
 
 
 def fma64(a: Any, b: Any, c: Any) -> Any:

@@ -267,7 +267,7 @@ REFUSED = {
     recursive: "`recursive` is another Python function",
     text_of: "does not compile",
     wave: "keeps an array in local memory",
-    chance: "does not compile",
+    chance: "`random.random`",
     nothing: "it returns None",
     unknown: "not_defined",
     thread: "reads %tid",

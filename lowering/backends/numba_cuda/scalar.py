@@ -1,26 +1,25 @@
 """Python functions of numbers as instruction records: their PTX, inlined wherever a program applies them.
 
 numba compiles a plain function to a PTX device function; what stands in its body becomes one block of text with names
-of its own.  The record's meaning is the same function, compiled for the CPU.
+of its own.  The record's meaning is that text, executed (`isa.scalar`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any, Literal
 
 import numpy as np
-from numba.core.errors import NumbaError as HostError
 from numba.cuda import types
 from numba.cuda.cudadrv.error import CudaSupportError
 
 from tilelayout import LayoutError
 
-from ...isa.arithmetic import numbers, words_of
 from ...isa.record import Instruction, Kind, Operand
+from ...isa.scalar.machine import ScalarMeaning
 from ...target import Target
 from ...target import target as as_target
 from ..assemble import AssemblerError, assemble
@@ -61,6 +60,11 @@ def scalar_instruction(
             (small integers too, where they meet a float), so that a function of f32 stays one; "python" as numba takes
             them: as float64 and int64, so that ``0.5 * x`` is computed in float64, which most GPUs do slowly.  It
             matters only for functions of f32.
+
+    It means what its text does, on a CPU too: each float32 is rounded at each step, and what is no ordinary number is
+    as PTX has it.  Of a NaN ``max(x, 0.0)`` is 0 (``max.f32``), and so is ``x if x > 0 else 0.0``; ``max(x, 0)``, which
+    compares, is a NaN.  ``int(x)`` and ``round(x)`` end at 64 bits.  A GPU's last bits may differ where the text has
+    approximations (``ex2.approx``, in exp and tanh), and where the assembler fuses a product with a sum.
 
     Post-condition: the text has one operand a parameter, writes its result last, and names nothing outside itself.
     The name ends with a digest of the text, so that two functions of one name are two instructions.
@@ -116,8 +120,14 @@ def scalar_instruction(
         where.sm,
         version,
         f"the Python function {what}",
-        _meaning(function, what, kinds, result, plain),
+        _meaning(template, operands),
     )
+
+
+def _meaning(template: str, operands: tuple[Operand, ...]) -> ScalarMeaning:
+    """The text, executed: each operand under ``%`` and its name."""
+    names = {o.name: f"%{o.name}" for o in operands}
+    return ScalarMeaning(template.format(**names), tuple([o.name for o in operands if o.reads]))
 
 
 def _check_kinds(function: Any, what: str, kinds: Sequence[str], result: str) -> None:
@@ -172,11 +182,6 @@ def _narrow(value: Any) -> Any:
     if type(value) is float:
         return np.float32(value)
     return np.int16(value) if type(value) is int and -_SMALL <= value < _SMALL else value
-
-
-def _narrowed(value: Any) -> Any:
-    """The float64 that a float32 literal is."""
-    return float(np.float32(value)) if type(value) is float else value
 
 
 def _cell(cell: CellType, change: Callable[[Any], Any]) -> CellType:
@@ -292,56 +297,3 @@ def _version(template: str, operands: tuple[Operand, ...], target: Target, ptx: 
         made = re.search(r"^\.version (\d+)\.(\d+)", ptx, re.MULTILINE)
         return (int(made[1]), int(made[2])) if made else target.ptx
     return target.ptx
-
-
-# --- meaning ------------------------------------------------------------------------------------
-
-_HOST = {"f32": "float64", "f64": "float64", "s32": "int32"}
-"""Kind of a number -> the type that the function computes it in on the CPU: Python's."""
-
-
-def _meaning(
-    function: FunctionType, what: str, kinds: Sequence[str], result: str, narrow: bool
-) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """The function on the numbers of all lanes, compiled for the CPU when it is first executed.
-
-    It computes in float64, as Python does, and rounds the result once; a GPU rounds every step.
-    """
-    compiled: list[Any] = []
-
-    def compute(values: Mapping[str, Any]) -> dict[str, Any]:
-        if not compiled:
-            own = with_numbers(function, _narrowed) if narrow else function
-            compiled.append(_for_cpu(own, what, kinds, result))
-        given = [_numbers(values[f"x{i}"], k) for i, k in enumerate(kinds)]
-        with np.errstate(all="ignore"):
-            found = compiled[0](*given)
-        if result == "s32":
-            return {"d": np.asarray(found, np.int32).view(np.uint32)}
-        kind = CLASSES[result]
-        with np.errstate(all="ignore"):
-            return {"d": words_of(np.asarray(found, np.float32 if kind == "f32" else np.float64), kind)}
-
-    return compute
-
-
-def _numbers(words: Any, kind: str) -> Any:
-    """Registers as numbers of the type that the function computes in."""
-    if kind == "s32":
-        return np.ascontiguousarray(words, np.uint32).view(np.int32)
-    return numbers(words, CLASSES[kind]).astype(np.float64)
-
-
-def _for_cpu(function: FunctionType, what: str, kinds: Sequence[str], result: str) -> Any:
-    """The function on arrays of one shape, elementwise; a division by zero is infinite or NaN, as on a GPU."""
-    from numba import types as host
-    from numba import vectorize
-
-    signature = getattr(host, _HOST[result])(*[getattr(host, _HOST[k]) for k in kinds])
-    try:
-        return vectorize([signature])(function)
-    except HostError as error:
-        raise LayoutError(
-            f"function {what}",
-            f"numba does not compile it for the CPU, to execute it there: {_first_line(error)}",
-        ) from None

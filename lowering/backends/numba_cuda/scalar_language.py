@@ -171,7 +171,9 @@ def _of_modules(function: FunctionType, said: str) -> Iterator[Fault]:
                 field = i.argval
                 own = getattr(module[1], field, None) if module is not None else None
                 spoken = {field, getattr(own, "__name__", field)}  # np.abs says that it is 'absolute'
-                if module is not None and any(f"'{x}'" in said for x in spoken):
+                if module is not None and (
+                    _is_foreign(module[1], own) or any(f"'{x}'" in said for x in spoken)
+                ):
                     yield _of_field(*module, field, _line(i, code))
                 elif module is None and f"'{field}'" in said:
                     yield Fault(
@@ -182,6 +184,17 @@ def _of_modules(function: FunctionType, said: str) -> Iterator[Fault]:
             module = (
                 (i.argval, modules[i.argval]) if isinstance(i.argval, str) and i.argval in modules else None
             )
+
+
+def _is_foreign(module: ModuleType, field: Any) -> bool:
+    """Whether it is a function of a module that numba does not compile, whatever numba says about it."""
+    return callable(field) and module.__name__.split(".")[0] not in (
+        "math",
+        "cmath",
+        "numpy",
+        "operator",
+        "numba",
+    )
 
 
 def _of_field(name: str, module: ModuleType, field: str, line: int | None) -> Fault:
