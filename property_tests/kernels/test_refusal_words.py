@@ -148,11 +148,22 @@ def test_numbers_beyond_float32(name: str, value: float) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+@pytest.mark.parametrize("value", [1e-50, -1e-46, 5e-324, Fraction(1, 10**60)])
+def test_numbers_that_float32_makes_zero(name: str, value: float) -> None:
+    refused(
+        lambda: kernel(C="row").simulate(A, B, C=C, **{name: value}),
+        f"{name} = {float(value):g} is 0 in float32", "0, or at least 1.401298e-45",
+    )  # fmt: skip
+    made = kernel(out="float32").simulate(A * 0 + 64, B * 0 + 64, alpha=1.4012985e-45)
+    assert (made == np.float32(64.0**3 * 1.4012985e-45)).all()  # the least one is held
+
+
 def test_numbers_that_float32_or_float64_holds() -> None:
     largest = float(np.finfo(np.float32).max)
     wide = kernel("float64").simulate(A.astype(float), B.astype(float), alpha=1e300)
     assert (wide == 64e300).all()
-    for alpha in (largest, -largest, math.inf, 1e-60):
+    for alpha in (largest, -largest, math.inf, 0.0, 1e-40):
         found = kernel(out="float32").simulate(A * 0 + 2.0**-8, B * 0 + 2.0**-8, alpha=alpha)
         assert (found == np.float32(2.0**-10) * np.float32(alpha)).all()
     assert np.isnan(kernel().simulate(A, B, alpha=math.nan)).all()

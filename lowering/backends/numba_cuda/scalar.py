@@ -23,7 +23,7 @@ from ...isa.scalar.machine import ScalarMeaning
 from ...target import Target
 from ...target import target as as_target
 from ..assemble import AssemblerError, assemble
-from . import scalar_language
+from . import scalar_language, scalar_literals
 from .ptx import CompileError, compile_device_ptx
 
 NUMBERS = {"f32": types.float32, "f64": types.float64, "s32": types.int32}
@@ -70,8 +70,8 @@ def scalar_instruction(
     The name ends with a digest of the text, so that two functions of one name are two instructions.
 
     Errors: LayoutError naming the function, and what numba, or this module, has against it: a language feature, a call
-    that is not inlined, memory of its own.  ValueError for an unknown target; CompileError for one that the installed
-    libraries do not know.
+    that is not inlined, memory of its own, a literal that a GPU's numbers do not hold.  ValueError for an unknown
+    target; CompileError for one that the installed libraries do not know.
 
     >>> double = scalar_instruction(lambda x: 2 * x, "sm_80", name="double")
     >>> print(double.text({"d": ["%d"], "x0": ["%x"]}).replace("; ", ";\n"))
@@ -90,6 +90,7 @@ def scalar_instruction(
     _check_kinds(function, what, kinds, result)
     scalar_language.check(function, what)
     plain = "f32" in kinds and "f64" not in (*kinds, result) and literals == "f32"
+    scalar_literals.check(function, what, plain)
     compiled = with_numbers(function, _narrow) if plain else function
     signature = NUMBERS[result](*[NUMBERS[k] for k in kinds])
     try:

@@ -78,7 +78,7 @@ def check(function: FunctionType, what: str) -> None:
         for i in dis.get_instructions(code):
             name = "LOAD_ASSERTION_ERROR" if "AssertionError" in (i.argrepr or "") else i.opname
             if name in FORBIDDEN:
-                raise refused(function, what, Fault(_line(i, code), *FORBIDDEN[name]))
+                raise refused(function, what, Fault(line_of(i, code), *FORBIDDEN[name]))
     for name, value, line in names(function):
         if value is print:
             raise refused(
@@ -98,7 +98,7 @@ def guess(function: FunctionType, said: str) -> Fault | None:
         for i in dis.get_instructions(code):
             if i.opname in COLLECTIONS:
                 return Fault(
-                    _line(i, code),
+                    line_of(i, code),
                     f"it makes {COLLECTIONS[i.opname]}, for which a thread has no memory",
                     "a variable for each number",
                 )
@@ -135,7 +135,7 @@ def names(function: FunctionType) -> Iterator[tuple[str, Any, int | None]]:
             else:
                 continue
             seen.add(name)
-            yield name, value, _line(i, code)
+            yield name, value, line_of(i, code)
 
 
 def _content(cell: Any) -> Any:
@@ -174,10 +174,10 @@ def _of_modules(function: FunctionType, said: str) -> Iterator[Fault]:
                 if module is not None and (
                     _is_foreign(module[1], own) or any(f"'{x}'" in said for x in spoken)
                 ):
-                    yield _of_field(*module, field, _line(i, code))
+                    yield _of_field(*module, field, line_of(i, code))
                 elif module is None and f"'{field}'" in said:
                     yield Fault(
-                        _line(i, code),
+                        line_of(i, code),
                         f"a number has no `.{field}` here",
                         "arithmetic, comparisons, abs, min, max and functions of math",
                     )
@@ -225,8 +225,10 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(x)
 
 
-def _line(i: dis.Instruction, code: CodeType) -> int | None:
+def line_of(i: dis.Instruction, of: CodeType | FunctionType) -> int | None:
+    """The line of an instruction; where it has none, the function's first."""
+    code = of if isinstance(of, CodeType) else of.__code__
     return i.positions.lineno if i.positions and i.positions.lineno else code.co_firstlineno
 
 
-__all__ = ["Fault", "check", "guess", "names", "refused"]
+__all__ = ["Fault", "check", "guess", "line_of", "names", "refused"]

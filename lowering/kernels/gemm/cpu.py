@@ -75,14 +75,19 @@ def _check_factor(kernel: GemmKernel, name: str, value: float) -> None:
     # Alpha is 1 where it is not asked for, whatever computes with it.
     if replace(kernel.problem, scaled=True).epilogue.kind == "f64" or not np.isfinite(value):
         return
-    with np.errstate(over="ignore"):
-        if np.isinf(np.float32(value)):
-            most = float(np.finfo(np.float32).max)
-            raise LayoutError(
-                "gemm",
-                f"{name} = {value:g} is beyond float32, which {name} is where sums are {kernel.problem.accumulator}",
-                f"from -{most:.7g} to {most:.7g}",
-            )
+    with np.errstate(over="ignore", under="ignore"):
+        held = np.float32(value)
+    computed = f"which {name} is where sums are {kernel.problem.accumulator}"
+    if np.isinf(held):
+        most = float(np.finfo(np.float32).max)
+        raise LayoutError(
+            "gemm", f"{name} = {value:g} is beyond float32, {computed}", f"from -{most:.7g} to {most:.7g}"
+        )
+    if held == 0 and value != 0:
+        least = float(np.finfo(np.float32).smallest_subnormal)
+        raise LayoutError(
+            "gemm", f"{name} = {value:g} is 0 in float32, {computed}", f"0, or at least {least:.7g}"
+        )
 
 
 def _array(name: str, x: Any) -> Any:
