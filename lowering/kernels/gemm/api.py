@@ -144,7 +144,16 @@ def _check_result(epilogue: Epilogue, where: Target) -> None:
 
 
 def _function(given: Any, sums: str, result: str, where: Target) -> Instruction | None:
-    if given is None or isinstance(given, Instruction):
+    if given is None:
+        return given
+    if isinstance(given, Instruction):
+        refusal = given.refusal(where)
+        if refusal:
+            raise LayoutError(
+                "gemm",
+                f"epilogue={given.name}, an instruction, {refusal}",
+                f"one made for {where}, or the Python function itself",
+            )
         return given
     if not callable(given):
         raise LayoutError("gemm", f"epilogue={given!r}", "a Python function of one number, or an instruction")
