@@ -48,7 +48,8 @@ def gemm(
             added.
         bias: "row" for a vector along N that is added to every row, "column" for one along M.
         epilogue: a Python function of one number, done to each element before it is rounded: arithmetic, comparisons,
-            `math`; compiled into the kernel.  Or an instruction with one result and one operand.
+            `math` but for sin, cos and tan; compiled into the kernel.  Or an instruction with one result and one
+            operand, made for this target or one before it.
         batched: whether arrays have a batch as their first dimension.
         accumulator: the type that products are added up in: float32, float64, int32 (the default for the type), or
             float16 where the tensor cores have that.
@@ -57,12 +58,17 @@ def gemm(
             reads no factor (alpha or K is 0) is fed by registers whatever it says: the other feeds fill a stage ahead.
         shape: (M, N, K) of the matrices that layouts place, and only with those: other extents come at each call.
 
-    Results round to nearest, halves to even; integers saturate, and NaN becomes 0 (of int32, the least).  alpha, beta,
-    C, the bias and the function work on float32; on float64 for float64, and for int32 that stay int32, which are exact
-    so.  Sums of integers are float32 beside a function and for other results: exact to 24 bits.
+    alpha, beta, C, the bias and the function work on float32, on float64 for float64, each step rounded; what a
+    function makes of NaN and infinities is what its PTX does: ``max(x, 0.0)`` of a NaN is 0, ``max(x, 0)`` keeps it.
+    Results round to nearest, halves to even, of tfloat32 away from zero.  Integers saturate, and NaN becomes 0.
 
-    Errors: LayoutError for types that no instruction multiplies, naming those that there are, and for operands that are
-    no matrices; ValueError for an unknown target; DriverError without a target where there is no GPU.
+    Sums of integers are int32 and wrap beyond: none does up to K = 33025 for uint8 by uint8, 65793 for uint8 by int8,
+    131071 for int8 by int8.  Those that stay int32 are exact, with alpha, beta, C and a bias in float64, from where NaN
+    becomes the least; they are float32, exact to 24 bits, beside a function and for other results.
+
+    Errors: LayoutError for types that no instruction multiplies, naming those that there are, for operands that are no
+    matrices, and for a function that is not compiled, with the reason; ValueError for an unknown target; DriverError
+    without a target where there is no GPU.
 
     >>> import numpy as np
     >>> kernel = gemm("float16", B="column", target="sm_80")

@@ -258,11 +258,15 @@ class GemmKernel:
         """The same program, all CTAs of it, on the CPU; returns D, of the kernel's type (ml_dtypes' bfloat16, say, of
         which ``D.view(np.uint16)`` are the bits).
 
+        Each instruction gives what it gives on a GPU, and so does a function, whose PTX is executed step by step.  The
+        last bits may differ where sums are added up in another way than `numerics` says, where the PTX has
+        approximations, as for exp, and where the assembler fuses a product of the function with a sum.
+
         Args:
             A, B, C, bias: numpy arrays, of the kernel's types or of ones that round to them.  bfloat16 and 8-bit floats
                 are those of ml_dtypes, or integers of their width, which are their bits then, as of a launch.  Arrays
                 whose strides a launch would refuse, negative ones or of the other order, are packed first.
-            alpha, beta: numbers.
+            alpha, beta: numbers, which float32 holds where that is computed with.
             config: another way to cut than the kernel's.
             alignment: bytes, 16 at most, that addresses are taken to be multiples of.
             numerics: how products are added up, as for `Lowered.run`.
