@@ -77,9 +77,3 @@ def test_a_layout_that_reaches_too_far_to_simulate() -> None:
     kernel = gemm("float16", A=TileLayout(S[(4, 4) : (1 << 28, 1)]), shape=(4, 4, 4), target="sm_80")
     with pytest.raises(LayoutError, match="A reaches over 805306372 elements"):
         kernel.simulate(np.ones((4, 4), np.float16), np.eye(4, dtype=np.float16))
-
-
-def test_a_layout_that_begins_before_its_array() -> None:
-    kernel = gemm("float16", A=TileLayout(S[(4, 4) : (-4, 1)]), shape=(4, 4, 4), target="sm_80")
-    with pytest.raises(LayoutError, match="A lies at -12 to 3, before its array begins"):
-        kernel.simulate(np.ones((4, 4), np.float16), np.eye(4, dtype=np.float16))

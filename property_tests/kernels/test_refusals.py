@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sympy import Symbol
 
 from lowering import sequence
 from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm.shapes import Shaped, extents
-from tilelayout import LayoutError, S, TileLayout, laneid
+from tilelayout import LayoutError, R, S, TileLayout, laneid
 
 A, B, C = np.ones((8, 16), np.float16), np.ones((16, 24), np.float16), np.ones((8, 24), np.float16)
 ROWS = TileLayout(S[8, 16])
@@ -104,11 +105,41 @@ def test_an_unknown_target_names_its_neighbors() -> None:
         kernel(target="sm_81")
 
 
-def test_a_layout_on_lanes_is_no_memory() -> None:
-    layout = TileLayout(S[(8, 16) : (1 @ laneid, 1)])  # type: ignore[operator]
+LAYOUTS: list[tuple[TileLayout, str, TileLayout]] = [
+    (TileLayout(S[(8, 16) : (1 @ laneid, 1)]), "on laneid; global memory is on m alone (remedy: strides without "
+     "an axis, as S[8, 16] has)", ROWS),
+    (TileLayout(S[(8, 16) : (4 @ laneid, 1 @ laneid)]), "on laneid; global memory is on m alone", ROWS),
+    (TileLayout(S[8, 16] + 3 @ laneid), "on laneid; global memory is on m alone", ROWS),
+    (TileLayout(S[8, 16] + R[2:128]), "a replica; an element is read from one place (remedy: the layout without R",
+     ROWS),
+    (TileLayout(S[8, 16] + R[4 : 1 @ laneid]), "on laneid; global memory is on m alone", ROWS),
+    (TileLayout(S[(8, 16) : (-16, 1)]), "backwards by a stride of -16 (remedy: copy it, and strides from 0)", ROWS),
+    (TileLayout(S[(8, 16) : (-16, 1)] + 112), "goes backwards by a stride of -16", ROWS),
+    (TileLayout(S[8, 16] + -4), "begins 4 elements before its pointer (remedy: an offset from 0)", ROWS),
+    (TileLayout(S[(8, 16) : (1 << 60, 1)]), "strides of 1152921504606846977 elements are beyond 536870911", ROWS),
+    (TileLayout(S[8, 16] + (1 << 70)), "offset of 1180591620717411303424 elements is beyond 68719476736", ROWS),
+    (TileLayout(S[(8, 16) : (Symbol("n", integer=True), 1)]), "which has symbols (remedy: layout.subs(...))", ROWS),
+    (TileLayout(S[8, 8]), "A is 8 x 16, its layout has 64 elements (remedy: a layout of 128 elements", ROWS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("layout", "words", "instead"), LAYOUTS, ids=lambda x: str(x)[:50])
+@pytest.mark.parametrize("order", ["row", "column"])
+def test_a_layout_that_is_none_in_memory(
+    layout: TileLayout, words: str, instead: TileLayout, order: str
+) -> None:
+    """Refused when the kernel is made, in the caller's names; what the remedy says works."""
     with pytest.raises(LayoutError) as error:
-        kernel(A=layout, shape=(8, 24, 16)).simulate(A, B)
-    says(error, "A", "laneid", "is not on m alone")
+        kernel(A=layout, shape=(8, 24, 16), D=order)
+    says(error, "gemm: A is ", words)
+    made = kernel(A=instead, shape=(8, 24, 16), D=order)
+    assert (made.simulate(A, B) == 16).all()
+
+
+def test_a_shape_beyond_what_a_kernel_calculates_with() -> None:
+    with pytest.raises(LayoutError) as error:
+        kernel(A=TileLayout(S[1 << 40, 4]), shape=(1 << 40, 4, 4))
+    says(error, "gemm: M = 1099511627776 is beyond 1073741823", "divide the problem")
 
 
 # --- what a call is given -----------------------------------------------------------------------

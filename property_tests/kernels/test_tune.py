@@ -25,7 +25,7 @@ from lowering.kernels.gemm.trial import TOLERANCE, difference
 from lowering.kernels.gemm.tuned import Row, Tuned, ordered
 from lowering.target import target
 from property_tests.lowering.driver_fake import Driver, Tensor, installed
-from tilelayout import LayoutError
+from tilelayout import LayoutError, S, TileLayout
 
 SM_90 = target("sm_90a")
 BASE = Config((64, 64, 64), (2, 2), 4, "tma")
@@ -361,3 +361,13 @@ def test_without_a_gpu_there_is_nothing_to_tune() -> None:
     x = np.zeros((4, 4), np.float16)
     with pytest.raises((LayoutError, DriverError)):
         GemmKernel.tune(gemm("float16", target="sm_90a"), x, x, x)
+
+
+def test_layouts_are_tuned_apart() -> None:
+    """What is the fastest for rows may not do for a layout of the same type, order and alignment."""
+    found = extents(64, 64, 64)
+    rows = TileLayout(S[(64, 64) : (72, 1)])
+    blocks = TileLayout(S[(16, 4, 8, 8) : (32, 8, 512, 1)])
+    problems = [gemm("float16", target="sm_90a").problem]
+    problems += [gemm("float16", A=x, shape=(64, 64, 64), target="sm_90a").problem for x in (rows, blocks)]
+    assert len({tune_room._key(p, SM_90, found) for p in problems}) == 3

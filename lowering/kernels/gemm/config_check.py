@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from tilelayout import LayoutError
 
 from ...target import Target
-from .config import FEEDS, Config
+from .config import FEEDS, Config, Feed
 from .cut import check_cut
 from .numbers import Extents
-from .operands import SWAPPED
+from .operands import SWAPPED, flipped
 from .pack import packed_problem
+from .placed import is_boxed
 from .problem import Matrix, Problem
 from .reduce import first_problem
 from .room import BULK_ALIGNMENT, ends_within_unit
@@ -39,9 +40,9 @@ def check_config(
         _check_slots(parts, config, found, target, transposed)
 
 
-FED_FROM = {"tma": 90, "cp_async": 80, "registers": 0}
+FED_FROM: dict[Feed, int] = {"tma": 90, "cp_async": 80, "registers": 0}
 """Feed -> the first compute capability that has it, times ten."""
-UNITS = {"tma": BULK_ALIGNMENT, "cp_async": COPIED, "registers": 1}
+UNITS: dict[Feed, int] = {"tma": BULK_ALIGNMENT, "cp_async": COPIED, "registers": 1}
 """Feed -> bytes that addresses and leading dimensions of what it copies are multiples of."""
 
 
@@ -65,38 +66,43 @@ def _check_feed(problem: Problem, config: Config, target: Target, transposed: bo
             f"feed={feed!r} is of sm_{FED_FROM[feed]} and later, the target is {target}",
             " or ".join([f"feed={x!r}" for x in there]),
         )
-    for m in (problem.A, problem.B):
-        _check_layout(m, config, transposed)
-    if feed == "tma":
-        for m, fields in ((problem.A, (0, 2)), (problem.B, (2, 1))):
-            _check_box(m, fields[m.contiguous], config, transposed)
-    bad = [m for m in (problem.A, problem.B) if m.alignment % UNITS[feed] and m.name not in config.packed]
+    factors = (problem.A, problem.B)
+    for m in factors:
+        if m.layout is not None and m.name in config.packed:
+            others = _packed(x for x in config.packed if x != m.name)
+            raise LayoutError("gemm", f"{_placed(m, transposed)}, and rows are packed", others)
+    bad = [m for m in factors if not _feeds(feed, m, config)]
     if bad:
-        what = "the copy engine takes" if feed == "tma" else "cp.async copies at least"
         remedies = ["pad its leading dimension"] if bad[0].layout is None else []
         if all(m.layout is None for m in bad):
             remedies.append(_packed({*config.packed, *[m.name for m in bad]}))
-        raise LayoutError(
-            "gemm",
-            f"{_called(bad[0], transposed)} is aligned to {bad[0].alignment} bytes, {what} {UNITS[feed]}",
-            ", ".join([*remedies, "feed='registers', or leave config= out"]),
-        )
+        others = [x for x in FEEDS if target.sm >= FED_FROM[x] and all(_feeds(x, m, config) for m in factors)]
+        remedies.append(f"feed={' or '.join(map(repr, others))}, or leave config= out")
+        raise LayoutError("gemm", _lies_badly(bad[0], feed, transposed), ", ".join(remedies))
+    if feed == "tma":
+        for m, fields in ((problem.A, (0, 2)), (problem.B, (2, 1))):
+            _check_box(m, fields[m.contiguous], config, transposed)
 
 
-def _check_layout(matrix: Matrix, config: Config, transposed: bool) -> None:
-    """Refuse to pack what is placed by a layout, and to have the copy engine read it."""
-    if matrix.layout is None:
-        return
-    placed = f"{_called(matrix, transposed)} is placed by {matrix.layout}"
+def _feeds(feed: Feed, matrix: Matrix, config: Config) -> bool:
+    """Whether a feed takes a factor as it lies, or as it is packed."""
     if matrix.name in config.packed:
-        others = _packed(x for x in config.packed if x != matrix.name)
-        raise LayoutError("gemm", f"{placed}, and rows are packed", others)
-    if config.feed == "tma":
-        raise LayoutError(
-            "gemm",
-            f"{placed}, and the copy engine takes rows or columns",
-            "feed='cp_async' or 'registers'",
-        )
+        return True
+    return matrix.alignment % UNITS[feed] == 0 and (feed != "tma" or is_boxed(matrix))
+
+
+def _lies_badly(matrix: Matrix, feed: Feed, transposed: bool) -> str:
+    """Why a feed does not take a factor."""
+    if matrix.alignment % UNITS[feed]:
+        what = "the copy engine takes" if feed == "tma" else "cp.async copies at least"
+        return f"{_called(matrix, transposed)} is aligned to {matrix.alignment} bytes, {what} {UNITS[feed]}"
+    return f"{_placed(matrix, transposed)}, and the copy engine takes rows or columns a stride apart, from the pointer"
+
+
+def _placed(matrix: Matrix, transposed: bool) -> str:
+    """That a layout places a factor, in the caller's words."""
+    layout = flipped(matrix, matrix.name).layout if transposed else matrix.layout  # type: ignore[union-attr]
+    return f"{_called(matrix, transposed)} is placed by {layout}"
 
 
 def _check_box(matrix: Matrix, field: int, config: Config, transposed: bool) -> None:

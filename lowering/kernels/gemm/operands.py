@@ -8,11 +8,9 @@ from typing import Any
 from tilelayout import LayoutError, TileLayout
 from tilelayout.parts import as_extent
 
-from ...dtypes import dtype as element_type
+from .placed import WIDEST, placed
 from .problem import ORDERS, Matrix, Problem
 
-WIDEST = 16
-"""Bytes that everything is aligned to in the best case."""
 SWAPPED = {"A": "B", "B": "A"}
 """User's name of a factor -> the kernel's, and back, of a problem that is carried out transposed."""
 
@@ -20,7 +18,8 @@ SWAPPED = {"A": "B", "B": "A"}
 def matrix(name: str, dtype: str, given: Any, shape: tuple[int, int] | None = None) -> Matrix:
     """A matrix of a kernel, as well aligned as can be.
 
-    Errors: LayoutError for what is neither an order nor a layout, a layout without a shape, and any layout for D.
+    Errors: LayoutError for what is neither an order nor a layout, a layout without a shape or that is none in memory,
+    and any layout for D.
     """
     if isinstance(given, str) and given in ORDERS:
         return Matrix(name, dtype, given, WIDEST)
@@ -32,15 +31,7 @@ def matrix(name: str, dtype: str, given: Any, shape: tuple[int, int] | None = No
         raise LayoutError("gemm", f"{name}={given!r}", f"'row', 'column', or a TileLayout on memory{none}")
     if shape is None:
         raise LayoutError("gemm", f"{name} is a layout, and its shape is not known", "pass shape=(M, N, K)")
-    if given.size() != shape[0] * shape[1]:
-        raise LayoutError(
-            "gemm", f"{name} is {shape[0]} x {shape[1]}, its layout has {given.size()} elements"
-        )
-    grouped, seps = given.group(shape)
-    dims = [grouped.shard[seps[d] : seps[d + 1]] for d in range(2)]
-    inner = [it.stride for dim in dims for it in dim[-1:]]
-    order = "column" if inner[0] == 1 and inner[-1] != 1 else "row"
-    return Matrix(name, dtype, order, element_type(dtype).bits // 8, given, shape)
+    return placed(name, dtype, given, shape)
 
 
 def is_extents(x: Any, count: int) -> bool:

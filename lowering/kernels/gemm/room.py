@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...target import Target
 from .config import Feed
 from .numbers import Extents
+from .placed import is_boxed
 from .problem import Matrix, Problem
 
 SHARED = {
@@ -31,7 +32,7 @@ BULK_ALIGNMENT = 16
 def feed_of(problem: Problem, target: Target) -> Feed:
     """The fastest feed that the target has and the matrices' alignment allows."""
     factors = (problem.A, problem.B)
-    if target.sm >= 90 and all(m.alignment % BULK_ALIGNMENT == 0 for m in factors):
+    if target.sm >= 90 and all(m.alignment % BULK_ALIGNMENT == 0 and is_boxed(m) for m in factors):
         return "tma"
     if target.sm >= 80 and all(_copied_by_four(m) for m in factors):
         return "cp_async"

@@ -144,18 +144,19 @@ def broadcast(first: int, second: int) -> int:
 
 
 def alignments(problem: Problem, found: Extents, given: Mapping[str, Shaped]) -> dict[str, int]:
-    """Matrix -> bytes, at most 16, that its address and strides are multiples of.
+    """Matrix -> bytes, at most 16, that its address and strides, or its layout, are multiples of.
 
     With K = 0 factors have no elements (and their libraries give them any address): they count as well aligned.
     """
     out: dict[str, int] = {}
     for m in problem.matrices:
         if m.layout is not None:
-            continue
-        if found.K == 0 and m.name in "AB":
+            steps = [given[m.name].address, m.alignment]
+        elif found.K == 0 and m.name in "AB":
             out[m.name] = 16
             continue
-        steps = [given[m.name].address, found.leading[m.name] * m.bytes]
+        else:
+            steps = [given[m.name].address, found.leading[m.name] * m.bytes]
         if problem.batched:
             steps.append(found.batch[m.name] * m.bytes)
         widest = 16

@@ -48,12 +48,6 @@ def run(
     places: dict[str, Any] = {}
     for name, array in arrays.items():
         at = _places(name, array.shape, extents, built)
-        if at.min(initial=0) < 0:
-            raise LayoutError(
-                "simulate",
-                f"{name} lies at {at.min()} to {at.max()}, before its array begins",
-                "a layout with an offset, or strides that are not negative",
-            )
         if at.max(initial=0) >= MOST_ELEMENTS:
             raise LayoutError(
                 "simulate",

@@ -39,7 +39,10 @@ def remember(problem: Problem, target: Target, found: Extents, config: Config) -
 
 def _key(problem: Problem, target: Target, found: Extents) -> tuple[Any, ...]:
     p = replace(problem, function=None)
-    what = [(m.name, m.dtype, m.order, m.alignment) for m in p.matrices]
+    what = [
+        (m.name, m.dtype, m.order, m.alignment, *([str(m.layout)] if m.layout is not None else []))
+        for m in p.matrices
+    ]
     return (
         FORMAT, _device_name(), target.name, tuple(what), p.accumulator, p.bias, p.scaled, p.batched,
         problem.function is not None, found.M, found.N, found.K, found.batches,
