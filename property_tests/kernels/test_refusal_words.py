@@ -159,6 +159,29 @@ def test_numbers_that_float32_makes_zero(name: str, value: float) -> None:
     assert (made == np.float32(64.0**3 * 1.4012985e-45)).all()  # the least one is held
 
 
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+@pytest.mark.parametrize(
+    ("value", "held"),
+    [
+        (1e39, 3e38),
+        (1e-50, 1e-40),
+        ((2.0 - 2.0**-24) * 2.0**127, None),
+        (2.0**-150, None),
+        (-(2.0**-150), None),
+    ],
+)
+def test_a_launch_refuses_the_same_numbers(name: str, value: float, held: float | None) -> None:
+    """What float32 rounds to infinity or to zero, and nothing that it does not: up to the last of each."""
+    made, given = kernel(C="row"), {"alpha": 1.0, "beta": 1.0, name: value}
+    refused(lambda: made.check_operands(C, None, given["beta"], given["alpha"]), f"{name} = {value:g} is")
+    inwards = math.copysign(1.0, value)
+    given[name] = held or math.nextafter(value, inwards)
+    assert np.isfinite(np.float32(given[name]))
+    assert np.float32(given[name]) != 0
+    assert made.check_operands(C, None, given["beta"], given["alpha"]) == (True, given["beta"])
+    kernel("float64", C="row").check_operands(C, None, given["beta"], value)
+
+
 def test_numbers_that_float32_or_float64_holds() -> None:
     largest = float(np.finfo(np.float32).max)
     wide = kernel("float64").simulate(A.astype(float), B.astype(float), alpha=1e300)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,8 +38,6 @@ def simulate(
     """See `GemmKernel.simulate`."""
     has_c, beta = kernel.check_operands(C, bias, beta, alpha)
     alpha = float(alpha)
-    for factor, value in (("alpha", alpha), ("beta", beta)):
-        _check_factor(kernel, factor, value)
     operands = {"A": A, "B": B, "C": C if has_c else None, "bias": bias}
     user = {name: _array(name, x) for name, x in operands.items() if x is not None or name in "AB"}
     _check(kernel, user, config, alignment)
@@ -68,26 +65,6 @@ def simulate(
         return arrays["D"]
     out = run(built, mine, found, alpha, beta, numerics=numerics, schedule=schedule)
     return out.swapaxes(-1, -2) if kernel.transposed else out
-
-
-def _check_factor(kernel: GemmKernel, name: str, value: float) -> None:
-    """Refuse a number that float32 does not hold, which alpha and beta are where that is computed with."""
-    # Alpha is 1 where it is not asked for, whatever computes with it.
-    if replace(kernel.problem, scaled=True).epilogue.kind == "f64" or not np.isfinite(value):
-        return
-    with np.errstate(over="ignore", under="ignore"):
-        held = np.float32(value)
-    computed = f"which {name} is where sums are {kernel.problem.accumulator}"
-    if np.isinf(held):
-        most = float(np.finfo(np.float32).max)
-        raise LayoutError(
-            "gemm", f"{name} = {value:g} is beyond float32, {computed}", f"from -{most:.7g} to {most:.7g}"
-        )
-    if held == 0 and value != 0:
-        least = float(np.finfo(np.float32).smallest_subnormal)
-        raise LayoutError(
-            "gemm", f"{name} = {value:g} is 0 in float32, {computed}", f"0, or at least {least:.7g}"
-        )
 
 
 def _array(name: str, x: Any) -> Any:

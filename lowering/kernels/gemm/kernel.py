@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from tilelayout import LayoutError
@@ -16,6 +15,7 @@ from .chain import links
 from .choose import choose
 from .config import Config
 from .config_check import check_config
+from .factors import check_factor
 from .numbers import Extents, check_limits
 from .operands import SWAPPED, flipped
 from .plans import Plans
@@ -340,10 +340,10 @@ class GemmKernel:
 
         Errors: LayoutError for an operand that the kernel does not take, or lacks, and a factor that is no number.
         """
-        if type(alpha) is not float:  # nearly always it is: a launch pays for no more
-            check_number("alpha", alpha)
-        if beta is not None and type(beta) is not float:
-            check_number("beta", beta)
+        if type(alpha) is not float or alpha != 1.0:  # nearly always it is: a launch pays for no more
+            check_factor(self.problem, "alpha", alpha)
+        if beta is not None and (type(beta) is not float or beta != 1.0):
+            check_factor(self.problem, "beta", beta)
         if C is None and beta not in (None, 0, 0.0):
             raise LayoutError("gemm", f"beta = {beta} without C", "give C")
         if C is not None and self.problem.C is None:
@@ -393,13 +393,3 @@ def _load() -> None:
     from .launch import launch
 
     _launch, _readers = launch, READERS
-
-
-def check_number(name: str, x: Any) -> None:
-    """Refuse what is no number, or none that a float holds."""
-    if not isinstance(x, Real):
-        raise LayoutError("gemm", f"{name}={x!r}", "a number")
-    try:
-        float(x)
-    except OverflowError:
-        raise LayoutError("gemm", f"{name} is beyond 1.8e308, which no float holds", "a number") from None
