@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -89,6 +90,24 @@ def test_a_kernel_with_a_function_can_be_sent_elsewhere(dtype: str) -> None:
             k.simulate(a, b), np.where(exact > 0, exact, slope * exact).astype(dtype)
         )
     assert again.ptx == kernel.ptx
+
+
+WITHOUT = """
+import pickle, sys
+sys.modules["numba"] = None  # which cannot be imported then
+import numpy as np
+kernel = pickle.load(sys.stdin.buffer)
+one = np.ones((2, 2), np.float16)
+print(kernel.simulate(one, -3 * one).tolist())
+"""
+
+
+def test_a_kernel_with_a_function_is_simulated_where_there_is_no_numba() -> None:
+    kernel = gemm("float16", epilogue=lambda x: x if x > 0 else 0.5 * x, target="sm_80")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], input=pickle.dumps(kernel), capture_output=True, check=True
+    )
+    assert done.stdout.decode().strip() == "[[-3.0, -3.0], [-3.0, -3.0]]"
 
 
 def test_an_instruction_for_another_target_is_refused_with_both() -> None:

@@ -22,6 +22,7 @@ from .instruction_ptx import module_of
 cuda = pytest.importorskip("numba.cuda", reason="the extra cuda is not installed")
 from lowering.backends.numba_cuda import compile_ptx, scalar_instruction  # noqa: E402 - needs numba-cuda
 from lowering.backends.numba_cuda.scalar import inlined  # noqa: E402
+from lowering.isa.scalar.decode import decoded  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     sys.platform not in ("linux", "win32"), reason="NVIDIA's libraries are not published for this system"
@@ -165,6 +166,7 @@ def test_the_text_assembles_for_every_target(name: str) -> None:
     where = target(name)
     records = [scalar_instruction(f, where) for f in FUNCTIONS]
     assert all(r.ptx == where.ptx and not r.refusal(where) for r in records)
+    assert all(decoded(r.meaning.text) for r in records)  # type: ignore[attr-defined]
     assert assemble(module_of([*records, *records], where), where, allow_spills=True).registers
 
 

@@ -63,8 +63,9 @@ def scalar_instruction(
 
     It means what its text does, on a CPU too: each float32 is rounded at each step, and what is no ordinary number is
     as PTX has it.  Of a NaN ``max(x, 0.0)`` is 0 (``max.f32``), and so is ``x if x > 0 else 0.0``; ``max(x, 0)``, which
-    compares, is a NaN.  ``int(x)`` and ``round(x)`` end at 64 bits.  A GPU's last bits may differ where the text has
-    approximations (``ex2.approx``, in exp and tanh), and where the assembler fuses a product with a sum.
+    compares, is a NaN.  ``int(x)`` and ``round(x)`` end at 64 bits, where integers wrap.  A GPU's last bits may differ
+    where the text has approximations (``ex2.approx``, in exp and tanh), and where the assembler fuses a product with a
+    sum.
 
     Post-condition: the text has one operand a parameter, writes its result last, and names nothing outside itself.
     The name ends with a digest of the text, so that two functions of one name are two instructions.
