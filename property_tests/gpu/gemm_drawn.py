@@ -20,7 +20,8 @@ from ..kernels.problems import Case, Placed, arrays, check, draw, reference
 from .gemm_guard import WORDS, torch_type
 from .gemm_problems import GUARD
 
-TOO_MUCH = ("local memory", "bytes of shared memory, a CTA has", "registers a thread")
+TOO_MUCH = ("local memory", "bytes of shared memory, a CTA has", "registers a thread", "registers of each thread",
+            "of shared memory each")  # fmt: skip
 """Words of an error for a way to cut that does not fit."""
 
 

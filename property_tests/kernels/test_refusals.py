@@ -347,13 +347,13 @@ UNFIT: list[tuple[dict[str, Any], dict[str, Any], type[Exception], tuple[str, ..
         {},
         {"tile": (128, 128, 64), "warps": (2, 2), "stages": 6},
         LayoutError,
-        ("166912 on sm_80", "fewer stages, or a smaller tile"),
+        ("166912 on sm_80", "(remedy: stages=5 or tile[2]=32)"),
     ),
     (
         {},
         {"tile": (512, 256, 32), "warps": (2, 2)},
         LayoutError,
-        ("take 1024 registers of each thread of 4 warps, 255 at most", "a smaller tile, or more warps"),
+        ("take 1024 registers of each thread of 4 warps, 255 at most", "(remedy: tile[1]=32 or tile[0]=96)"),
     ),
 ]
 

@@ -9,6 +9,7 @@ from tilelayout import LayoutError
 from ...target import Target
 from .config import FEEDS, Config, Feed
 from .cut import check_cut
+from .fit import check_fit
 from .numbers import Extents
 from .operands import SWAPPED, flipped
 from .pack import packed_problem
@@ -34,10 +35,11 @@ def check_config(
     _check_feed(problem, config, target, transposed)
     problem = packed_problem(problem, config.packed)
     check_cut(problem, config, target, transposed)
+    # What a kernel of parts of K stores are the parts.
+    parts = first_problem(problem) if config.splits > 1 else problem
     if config.slots:
-        # What a kernel of parts of K stores are the parts.
-        parts = first_problem(problem) if config.splits > 1 else problem
         _check_slots(parts, config, found, target, transposed)
+    check_fit(problem, config, target)
 
 
 FED_FROM: dict[Feed, int] = {"tma": 90, "cp_async": 80, "registers": 0}
@@ -79,9 +81,6 @@ def _check_feed(problem: Problem, config: Config, target: Target, transposed: bo
         others = [x for x in FEEDS if target.sm >= FED_FROM[x] and all(_feeds(x, m, config) for m in factors)]
         remedies.append(f"feed={' or '.join(map(repr, others))}, or leave config= out")
         raise LayoutError("gemm", _lies_badly(bad[0], feed, transposed), ", ".join(remedies))
-    if feed == "tma":
-        for m, fields in ((problem.A, (0, 2)), (problem.B, (2, 1))):
-            _check_box(m, fields[m.contiguous], config, transposed)
 
 
 def _feeds(feed: Feed, matrix: Matrix, config: Config) -> bool:
@@ -103,18 +102,6 @@ def _placed(matrix: Matrix, transposed: bool) -> str:
     """That a layout places a factor, in the caller's words."""
     layout = flipped(matrix, matrix.name).layout if transposed else matrix.layout  # type: ignore[union-attr]
     return f"{_called(matrix, transposed)} is placed by {layout}"
-
-
-def _check_box(matrix: Matrix, field: int, config: Config, transposed: bool) -> None:
-    """Refuse rows of a box that are shorter than the copy engine takes; `field` of the tile is along them."""
-    size = config.tile[field]
-    if size * matrix.bytes < BULK_ALIGNMENT:
-        raise LayoutError(
-            "gemm",
-            f"tile[{field}] = {size} are {size * matrix.bytes} bytes of {_called(matrix, transposed)}, along which the "
-            f"copy engine takes {BULK_ALIGNMENT} at least",
-            f"tile[{field}]={BULK_ALIGNMENT // matrix.bytes}",
-        )
 
 
 def _check_slots(

@@ -1,4 +1,4 @@
-"""What a way to cut asks of instructions, of shared memory's rows and of registers, whatever the arrays are.
+"""What a way to cut asks of instructions, of shared memory's rows and of the copy engine's, whatever the arrays are.
 
 Everything that is refused is said in the fields of `Config`, and of the caller's matrices: of a column-major D the
 kernel carries out the transposed problem, so that its rows are the caller's columns.
@@ -6,28 +6,24 @@ kernel carries out the transposed problem, so that its rows are the caller's col
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tilelayout import LayoutError
 
-from ...dtypes import dtype
 from ...isa import MmaInstruction
-from ...isa.budget import setmaxnreg
-from ...isa.operand_map import LANES
 from ...target import Target
 from .config import LARGEST_TILE, Config
-from .occupancy import MULTIPROCESSORS, REGISTERS
 from .operands import SWAPPED
 from .problem import Matrix, Problem
-from .roles import FEEDER_REGISTERS, consumer_registers
+from .room import BULK_ALIGNMENT
 from .stages import ROW_BYTES, choose_record, panel_width
 
-MOST_REGISTERS = 255
-"""Of a thread (CUDA programming guide, "Technical Specifications per Compute Capability")."""
+PERMUTED = 8
+"""Rows of shared memory that a swizzle of the copy engine permutes together (PTX ISA, "Tensor swizzling modes")."""
 
 
 def check_cut(problem: Problem, config: Config, target: Target, transposed: bool = False) -> None:
-    """Refuse tiles that instructions or rows of shared memory do not divide, and CTAs that registers do not do for.
+    """Refuse tiles that instructions or rows of shared memory do not divide.
 
     Args:
         problem, config, target: of a kernel.
@@ -38,8 +34,6 @@ def check_cut(problem: Problem, config: Config, target: Target, transposed: bool
     rules = Rules(problem, config, choose_record(problem, target), transposed)
     for field in range(3):
         rules.check(field)
-    _check_sums(problem, config)
-    _check_room(problem, config, target)
 
 
 @dataclass(frozen=True)
@@ -72,20 +66,49 @@ class Rules:
         whole = (n for n in range(first, LARGEST_TILE + 1, step) if self._whole(field, n))
         return next(whole, None)
 
+    def kept(self, field: int) -> bool:
+        """Whether an extent breaks no rule."""
+        size = self.config.tile[field]
+        return size % self.step(field) == 0 and self._whole(field, size)
+
     def _whole(self, field: int, size: int) -> bool:
-        return all(panel_width(m, size) is not None for m in self.panels(field))
+        """Whether rows of shared memory are whole, and long enough for what feeds them."""
+        whole = all(panel_width(m, size) is not None for m in self.panels(field))
+        return whole and not self._short(field, size) and not self._torn(field, size)
+
+    def _short(self, field: int, size: int) -> list[Matrix]:
+        """The factors whose rows of a box are shorter than the copy engine takes."""
+        if self.config.feed != "tma":
+            return []
+        return [m for m in self.panels(field) if size * m.bytes < BULK_ALIGNMENT]
+
+    def _torn(self, field: int, size: int) -> list[Matrix]:
+        """The factors whose rows the copy engine permutes by more than a panel has."""
+        if self.config.feed != "tma" or field != 2 or size % PERMUTED == 0:
+            return []
+        along_k = self.panels(2)
+        return [m for m in (self.problem.A, self.problem.B) if m not in along_k]
 
     def check(self, field: int) -> None:
         """Refuse an extent that breaks a rule, with one that keeps all of them."""
         size, step = self.config.tile[field], self.step(field)
-        broken = [m for m in self.panels(field) if panel_width(m, size) is None]
-        if size % step == 0 and not broken:
+        if self.kept(field):
             return
+        broken = [m for m in self.panels(field) if panel_width(m, size) is None]
         remedies = [f"tile[{field}]={n}" for n in [self.nearest(field, step)] if n is not None]
-        rule = self._by_instruction(field) if size % step else self._by_rows(field, broken[0])
-        if not broken:
+        short, torn = self._short(field, size), self._torn(field, size)
+        if short:
+            rule = self._by_engine(field, short[0])
+        elif size % step:
+            rule = self._by_instruction(field)
+        elif broken:
+            rule = self._by_rows(broken[0])
+        else:
+            name = self._called(torn[0])
+            rule = f"is no multiple of {PERMUTED}, the rows of {name} that the copy engine permutes together"
+        if not (broken or short or torn):
             remedies += self._otherwise(field)
-        raise LayoutError("gemm", f"tile[{field}] = {size} is {rule}", " or ".join(remedies) or None)
+        raise LayoutError("gemm", f"tile[{field}] = {size} {rule}", " or ".join(remedies) or None)
 
     def _by_instruction(self, field: int) -> str:
         c, what = self.config, ("rows", "columns", "along K")[field]
@@ -95,16 +118,22 @@ class Rules:
             if field == 2
             else f"warps[{field}] = {c.warps[field]}"
         )
-        whose = " (the caller's, transposed)" if self.transposed and field < 2 else ""
-        return (
-            f"no multiple of {self.step(field)}: {self.record.name} takes {each} {what}{whose}, and {times}"
-        )
+        yours = ("columns", "rows", "")[field]
+        whose = f" ({yours} of your D, whose transpose is computed)" if self.transposed and yours else ""
+        return f"is no multiple of {self.step(field)}: {self.record.name} takes {each} {what}{whose}, and {times}"
 
-    def _by_rows(self, field: int, matrix: Matrix) -> str:
-        name = SWAPPED[matrix.name] if self.transposed else matrix.name
-        widest = ROW_BYTES // matrix.bytes
+    def _called(self, matrix: Matrix) -> str:
+        """The caller's name of a factor."""
+        return SWAPPED[matrix.name] if self.transposed else matrix.name
+
+    def _by_engine(self, field: int, matrix: Matrix) -> str:
+        found, name = self.config.tile[field] * matrix.bytes, self._called(matrix)
+        return f"are {found} bytes of {name}, along which the copy engine takes {BULK_ALIGNMENT} at least"
+
+    def _by_rows(self, matrix: Matrix) -> str:
+        widest, whose = ROW_BYTES // matrix.bytes, self._called(matrix)
         return (
-            f"neither a multiple of {widest} nor a power of two below, which {name}'s rows in shared memory are: "
+            f"is neither a multiple of {widest} nor a power of two below, which {whose}'s rows in shared memory are: "
             f"{ROW_BYTES} bytes of {matrix.dtype} along its contiguous dimension at most"
         )
 
@@ -118,57 +147,4 @@ class Rules:
         return [f"warps[{field}]={w}" for w in fitting[:1]]
 
 
-def _sums(problem: Problem, config: Config) -> int:
-    """Registers of a multiplying thread that hold sums."""
-    m, n, _ = config.tile
-    return m * n * dtype(problem.accumulator).bits // 32 // (LANES * config.multipliers)
-
-
-def _check_sums(problem: Problem, config: Config) -> None:
-    """A thread has registers for its sums."""
-    sums = _sums(problem, config)
-    if sums > MOST_REGISTERS:
-        m, n, _ = config.tile
-        raise LayoutError(
-            "gemm",
-            f"the sums of a tile of {m} x {n} take {sums} registers of each thread of {config.multipliers} warps, "
-            f"{MOST_REGISTERS} at most",
-            "a smaller tile, or more warps",
-        )
-
-
-def _check_room(problem: Problem, config: Config, target: Target) -> None:
-    """A multiprocessor has threads for the CTAs that are to share it, and registers for their sums at least."""
-    if config.resident == 1:
-        return
-    there, threads = MULTIPROCESSORS[target.sm], LANES * config.all_warps
-    said = f"resident = {config.resident}: {config.resident} CTAs of {threads} threads"
-    most = min(there.threads // threads, there.ctas)
-    if config.resident > most:
-        raise LayoutError(
-            "gemm",
-            f"{said}; a multiprocessor of {target} holds {there.threads} threads and {there.ctas} CTAs",
-            f"resident={max(1, most)}",
-        )
-    m, n, _ = config.tile
-    sums = _sums(problem, config)
-    each = _registers(config, target)
-    if each <= sums:
-        fewer = [replace(config, resident=r) for r in range(1, config.resident)]
-        enough = max([c.resident for c in fewer if _registers(c, target) > sums], default=1)
-        raise LayoutError(
-            "gemm",
-            f"{said} have {each} registers a thread, and the sums of a tile of {m} x {n} take {sums} of them alone",
-            f"resident={enough}, or a smaller tile",
-        )
-
-
-def _registers(config: Config, target: Target) -> int:
-    """That a multiplying thread has at most."""
-    evenly = REGISTERS // config.resident // (LANES * config.all_warps) // 8 * 8
-    if config.feed == "registers" or setmaxnreg(FEEDER_REGISTERS[config.feed], False).refusal(target):
-        return evenly
-    return max(evenly, consumer_registers(config))
-
-
-__all__ = ["check_cut"]
+__all__ = ["Rules", "check_cut"]

@@ -193,7 +193,7 @@ def build_stages(problem: Problem, config: Config, target: Target) -> Stages:
         x: tuple([replace(groups[x], name=f"{x.lower()}{i}_words", role=x) for i in range(config.fragments)])
         for x in "AB"
     }
-    buffers = {x: _all_stages(t, config.stages) for x, t in tiles.items()}
+    buffers = {x: all_stages(t, config.stages) for x, t in tiles.items()}
     return Stages(
         record,
         tiles,
@@ -208,7 +208,8 @@ def build_stages(problem: Problem, config: Config, target: Target) -> Stages:
     )
 
 
-def _all_stages(tile: Tile, stages: int) -> Buffer:
+def all_stages(tile: Tile, stages: int) -> Buffer:
+    """All stages of a tile, one after the other."""
     elements = tile.shape[0] * tile.shape[1] * stages
     return Buffer(
         tile.name, tile.name, tile.dtype, (elements,), dtype(tile.dtype).bits, "shared", tile.alignment
