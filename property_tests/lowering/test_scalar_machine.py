@@ -338,3 +338,14 @@ def test_what_is_not_known_is_refused(body: str, words: str) -> None:
     with pytest.raises(LayoutError) as refused:
         block(body, {"a": np.float32([1])}, np.float32)
     assert words in str(refused.value)
+
+
+def test_a_refusal_names_the_function() -> None:
+    meaning = ScalarMeaning(
+        "{ vote.sync.any.pred p, q, -1; mov.f32 %d, %x; }", ("x",), name="function chosen"
+    )
+    with pytest.raises(
+        LayoutError, match=r"function chosen: its PTX `vote.sync.any.pred p, q, -1` is not"
+    ) as refused:
+        meaning({"x": np.zeros((1, 32, 1), np.uint32)})
+    assert "remedy: write the function with other functions of math, to simulate it" in str(refused.value)

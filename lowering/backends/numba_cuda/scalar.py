@@ -122,14 +122,15 @@ def scalar_instruction(
         where.sm,
         version,
         f"the Python function {what}",
-        _meaning(template, operands),
+        _meaning(template, operands, what),
     )
 
 
-def _meaning(template: str, operands: tuple[Operand, ...]) -> ScalarMeaning:
+def _meaning(template: str, operands: tuple[Operand, ...], what: str) -> ScalarMeaning:
     """The text, executed: each operand under ``%`` and its name."""
     names = {o.name: f"%{o.name}" for o in operands}
-    return ScalarMeaning(template.format(**names), tuple([o.name for o in operands if o.reads]))
+    read = tuple([o.name for o in operands if o.reads])
+    return ScalarMeaning(template.format(**names), read, name=f"function {what}")
 
 
 def _check_kinds(function: Any, what: str, kinds: Sequence[str], result: str) -> None:

@@ -44,10 +44,10 @@ class Step:
 
 
 @lru_cache(maxsize=256)
-def decoded(text: str) -> tuple[Step, ...]:
+def decoded(text: str, what: str = "scalar PTX") -> tuple[Step, ...]:
     """The statements of a block.
 
-    Errors: LayoutError with the statement that is not known.
+    Errors: LayoutError with that name, and the statement that is not known.
     """
     widths: dict[str, int] = {}
     labels: dict[str, int] = {}
@@ -62,7 +62,7 @@ def decoded(text: str) -> tuple[Step, ...]:
             widths = widths | _declared(rest)
         elif rest and not rest.startswith(".pragma"):  # which advises a compiler
             found.append((rest, widths))
-    return tuple([_step(line, labels, known) for line, known in found])
+    return tuple([_step(line, labels, known, what) for line, known in found])
 
 
 def _declared(line: str) -> dict[str, int]:
@@ -80,10 +80,10 @@ def _width(name: str, widths: dict[str, int]) -> int:
 _STATEMENT = re.compile(r"(?:@(!?)(\S+)\s+)?([\w.]+)(?:\s+(.*))?$")
 
 
-def _step(line: str, labels: dict[str, int], widths: dict[str, int]) -> Step:
+def _step(line: str, labels: dict[str, int], widths: dict[str, int], what: str) -> Step:
     parsed = _STATEMENT.match(line)
     if parsed is None:
-        raise _unknown(line)
+        raise _unknown(line, what)
     negated, guard, opcode, rest = parsed[1] == "!", parsed[2] or "", parsed[3], parsed[4] or ""
     operands = re.findall(r"\{[^}]*\}|[^,\s]+", rest)
     if opcode in ("bra", "bra.uni") and rest in labels:
@@ -93,14 +93,14 @@ def _step(line: str, labels: dict[str, int], widths: dict[str, int]) -> Step:
     except (ValueError, KeyError, IndexError):
         found = None
     if found is None:
-        raise _unknown(line)
+        raise _unknown(line, what)
     return Step(line, guard, negated, None, *found)
 
 
-def _unknown(line: str) -> LayoutError:
+def _unknown(line: str, what: str) -> LayoutError:
     return LayoutError(
-        "scalar PTX",
-        f"`{line}` is not executed on a CPU, only on a GPU",
+        what,
+        f"its PTX `{line}` is not executed on a CPU, only on a GPU",
         "write the function with other functions of math, to simulate it",
     )
 

@@ -25,6 +25,7 @@ class ScalarMeaning:
         text: of the block, as `Instruction.text` gives it with each operand under ``%`` and its name.
         operands: names of those that are read.
         result: name of the one that is written.
+        name: what messages call it.
 
     Every float is rounded at every step, and NaNs, infinities and what is beyond an integer are as PTX has them.
 
@@ -39,6 +40,7 @@ class ScalarMeaning:
     text: str
     operands: tuple[str, ...]
     result: str = "d"
+    name: str = "scalar PTX"
 
     def __call__(self, values: Mapping[str, Any]) -> dict[str, Any]:
         given = [np.ascontiguousarray(values[name], np.uint32) for name in self.operands]
@@ -48,7 +50,7 @@ class ScalarMeaning:
             for n, x in zip(self.operands, given, strict=True)
         }
         with np.errstate(all="ignore"):
-            execute(decoded(self.text), registers, int(np.prod(lanes)))
+            execute(decoded(self.text, self.name), registers, int(np.prod(lanes)))
             found = bits(registers[f"%{self.result}"])
         whole = np.ascontiguousarray(np.broadcast_to(found, (int(np.prod(lanes)),)))
         return {self.result: whole.view(np.uint32).reshape(*lanes, -1)}
