@@ -113,10 +113,16 @@ class Window:
                 what, f"sizes {extents} have {product(extents)} elements, {layout} has {layout.size()}"
             )
         if any(it.extent != 1 for it in layout.replica):
-            raise LayoutError(what, f"layout {layout} has a replica; a tensor has one place for each element")
+            raise LayoutError(
+                what,
+                f"layout {layout} has a replica; a tensor has one place for each element",
+                "the layout without R[...]",
+            )
         wrong = [it for it in layout.shard if it.extent != 1 and it.axis != "m"]
         if wrong or any(v != 0 and a != "m" for a, v in layout.offset.items()):
-            raise LayoutError(what, f"layout {layout} is not on m alone; global memory is")
+            raise LayoutError(
+                what, f"layout {layout} is not on m alone; global memory is", "strides without an axis"
+            )
         grouped, seps = layout.canonicalize().group(extents)
         dims = tuple(
             [
@@ -245,8 +251,12 @@ def _check_values(window: Window, what: str) -> None:
         low, high = bounds(x) if isinstance(x, Expr) else (x, x)
         if low is None or high is None:
             raise LayoutError(what, f"{name} {x} is unbounded", "give its variables bounds")
-        if low < (1 if name.startswith(("size", "extent")) else 0):
-            raise LayoutError(what, f"{name} {x} reaches {low}")
+        least = 1 if name.startswith(("size", "extent")) else 0
+        if low < least:
+            remedy = (
+                "copy the tensor, and strides from 0" if name.startswith("stride") else f"{least} or more"
+            )
+            raise LayoutError(what, f"{name} {x} reaches {low}", remedy)
 
 
 def _check_alignment(window: Window, what: str) -> None:

@@ -55,6 +55,8 @@ def test_what_prints_alike_is_the_same(a: Config, b: Config) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "64x64x32", "64x64x32_w2x2_s3_tma", "64x64x32_w2x2_s3_tma_u1_g16_", "64x64x32_w2x2_s3_tma_u1_g16_pBA",
+     "064x64x32_w2x2_s3_tma_u1_g16", "64x64x32_w2x2_s03_tma_u1_g16", "64x64x32_w2x2_s3_tma_u1_g16_k1",
+     "64x64x32_w2x2_s3_tma_u1_g16_r1", "64x64x32_w2x2_s3_tma_u1_g16_o0", "64x64x32_w2x2_s3_tma_u1_g16_o0t",
      "64x64x32_w2x2_s3_tma_u1_g16_f2", "64x64x32_w2x2_s3_tma_u1_g16_spread_r2", "64x64x32_w2x2_s3_wgmma_u1_g16", 7,
      None],
 )  # fmt: skip

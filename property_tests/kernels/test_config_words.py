@@ -90,6 +90,8 @@ def test_the_letters_that_are_named_do(feed: Any, packed: str, order: str) -> No
     with pytest.raises(LayoutError, match="is aligned to 2 bytes") as caught:
         gemm("float16", D=order, target="sm_90a", config=config).simulate(a, b)
     (letters,) = re.findall(r"packed='(\w*)'", str(caught.value))
+    for mine, yours in zip("AB", "BA", strict=True):
+        assert (f"its {mine} is your {yours}" in str(caught.value)) == (order == "column" and mine in letters)
     found = gemm("float16", D=order, target="sm_90a", config=replace(config, packed=letters)).simulate(a, b)
     assert (found == 63).all()
 

@@ -11,6 +11,7 @@ from lowering.kernels import Config, gemm
 from lowering.kernels.gemm.globals import BATCH_LIMIT, LEADING_LIMIT
 from lowering.kernels.gemm.numbers import Extents, numbers
 from lowering.kernels.gemm.schedule import LIMIT, MOST_BATCHES
+from lowering.kernels.gemm.shapes import Shaped
 from tilelayout import LayoutError, S, TileLayout
 
 CONFIG = Config((64, 64, 64), (2, 2), 2, "registers")
@@ -51,6 +52,33 @@ def test_what_is_beyond_is_refused_by_name(name: str, most: int) -> None:
     assert launch(**{name: most})[name] == most
     with pytest.raises(LayoutError, match=rf"{name} = {most + 1} is beyond {most}"):
         launch(**{name: most + 1})
+
+
+@pytest.mark.parametrize("order", ["row", "column"])
+def test_one_line_has_no_leading_dimension(order: str) -> None:
+    """However long it is: nothing is ever that far away."""
+    longest = LIMIT
+    made = gemm("float16", A="row", B="column", D=order, target="sm_90a")
+    given = {
+        "A": Shaped((1, longest), (longest, 1)),
+        "B": Shaped((longest, 1), (1, longest)),
+        "D": Shaped((1, 1), (1, 1)),
+    }
+    built, found = made.for_call(made.internal(given), 1.0, False, 132)
+    assert max(found.leading.values()) <= LEADING_LIMIT
+    assert built.problem.A.alignment == built.problem.B.alignment == 16
+    assert built.values(found, 1.0, 0.0)["K"] == longest
+    given["A"] = Shaped((2, longest), (longest, 1))
+    given["D"] = Shaped((2, 1), (1, 2) if order == "column" else (1, 1))
+    with pytest.raises(LayoutError, match=f"the leading dimension of A = {longest} is beyond"):
+        made.for_call(made.internal(given), 1.0, False, 132)
+
+
+def test_extents_of_numpy_are_explained() -> None:
+    made = gemm("float16", target="sm_80")
+    assert made.explain(np.int64(64), np.uint8(64), np.int32(64)) == made.explain(64, 64, 64)  # type: ignore[arg-type]
+    with pytest.raises(LayoutError, match="integers from 0, or none"):
+        made.explain(True, 64, 64)
 
 
 # --- layouts in flat memory ---------------------------------------------------------------------

@@ -74,12 +74,12 @@ def test_what_it_says() -> None:
         ({"box": (16, True)}, "extent 1 of the box"),
         ({"origin": (Var("m"), 0)}, "origin 0 m is unbounded"),
         ({"origin": (Var("m", -1, 4), 0)}, "origin 0 m reaches -1"),
-        ({"sizes": (Var("m", 0, 4), N)}, "size 0 m reaches 0"),
-        ({"dims": (((M, Var("ld", -4, 4)),), ((N, 1),))}, "stride of dimension 0 ld reaches -4"),
+        ({"sizes": (Var("m", 0, 4), N)}, r"size 0 m reaches 0 \(remedy: 1 or more\)"),
+        ({"dims": (((M, Var("ld", -4, 4)),), ((N, 1),))}, r"of dimension 0 ld reaches -4 \(remedy: copy the tensor"),
         ({"dims": ((), ((N, 1),))}, "dimension 0 has no iter"),
         ({"dims": (((M, 100),), ((N, 1),))}, "stride 100 of dimension 0 is 200 bytes, which are no multiple of"),
         ({"base": 4}, "base is 8 bytes, which are no multiple of the 16 promised"),
-        ({"base": -8}, "base -8 reaches -8"),
+        ({"base": -8}, r"base -8 reaches -8 \(remedy: 0 or more\)"),
         ({"alignment": 12}, "alignment 12 is no power of two"),
         ({"alignment": 1}, "alignment 1 is no power of two that holds a whole number of float16"),
         ({"origin": ("m", 0)}, "origin 0 must be an integer"),
@@ -94,9 +94,13 @@ def test_what_is_refused(changed: dict[str, Any], said: str) -> None:
     ("layout", "sizes", "said"),
     [
         (TileLayout(S[8, 8]), (8, 4), r"sizes \(8, 4\) have 32 elements"),
-        (TileLayout(S[8, 8] + R[2:64]), (8, 8), "has a replica"),
-        (TileLayout(S[(8, 8) : (1 @ laneid, 1)]), (8, 8), "is not on m alone"),
-        (TileLayout(S[(8, 8) : (-8, 1)] + 56), (8, 8), "reaches -8"),
+        (TileLayout(S[8, 8] + R[2:64]), (8, 8), r"has a replica; .* \(remedy: the layout without R"),
+        (
+            TileLayout(S[(8, 8) : (1 @ laneid, 1)]),
+            (8, 8),
+            r"is not on m alone; .* \(remedy: strides without an axis",
+        ),
+        (TileLayout(S[(8, 8) : (-8, 1)] + 56), (8, 8), r"reaches -8 \(remedy: copy the tensor"),
     ],
 )
 def test_layouts_that_are_no_tensor(layout: TileLayout, sizes: tuple[int, int], said: str) -> None:

@@ -68,9 +68,9 @@ class Config:
         for name in ("tile", "warps"):
             sizes = getattr(self, name)
             if isinstance(sizes, tuple):
-                object.__setattr__(self, name, tuple([_plain(n) for n in sizes]))
+                object.__setattr__(self, name, tuple([plain(n) for n in sizes]))
         for name in ("stages", "unroll", "group", "splits", "resident", "slots", "fragments"):
-            object.__setattr__(self, name, _plain(getattr(self, name)))
+            object.__setattr__(self, name, plain(getattr(self, name)))
         self._check_numbers()
         if not self.slots:  # nobody sends
             object.__setattr__(self, "sender", "bulk")
@@ -137,7 +137,7 @@ class Config:
         if found is None:
             raise LayoutError("Config.parse", repr(text), "as a configuration prints itself")
         n = {name: int(x) for name, x in found.groupdict().items() if x and x.isdecimal()}
-        return cls(
+        config = cls(
             (n["m"], n["n"], n["k"]),
             (n["rows"], n["columns"]),
             n["stages"],
@@ -152,6 +152,11 @@ class Config:
             bool(found["spread"]),
             found["packed"] or "",
         )
+        if str(config) != text:
+            raise LayoutError(
+                "Config.parse", repr(text), f"as a configuration prints itself, {str(config)!r}"
+            )
+        return config
 
     @property
     def multipliers(self) -> int:
@@ -192,7 +197,7 @@ def _positive(n: object) -> bool:
     return type(n) is int and n >= 1
 
 
-def _plain(n: Any) -> Any:
+def plain(n: Any) -> Any:
     """An integer of another library as Python's; whatever else it is as it is."""
     if isinstance(n, bool | float | complex) or getattr(n, "shape", ()) != () or not hasattr(n, "__index__"):
         return n

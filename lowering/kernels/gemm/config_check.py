@@ -53,9 +53,11 @@ def _called(matrix: Matrix, transposed: bool) -> str:
     return SWAPPED[matrix.name] if transposed else matrix.name
 
 
-def _packed(names: Iterable[str]) -> str:
-    """What a configuration says that packs these factors and no other."""
-    return f"packed={''.join(sorted(names))!r}"
+def _packed(names: Iterable[str], transposed: bool) -> str:
+    """What a configuration says that packs these factors and no other, and whose letters those are."""
+    letters = "".join(sorted(names))
+    yours = " and ".join([f"its {x} is your {SWAPPED[x]}" for x in letters]) if transposed else ""
+    return f"packed={letters!r}" + (f" ({yours})" if yours else "")
 
 
 def _check_feed(problem: Problem, config: Config, target: Target, transposed: bool) -> None:
@@ -71,13 +73,13 @@ def _check_feed(problem: Problem, config: Config, target: Target, transposed: bo
     factors = (problem.A, problem.B)
     for m in factors:
         if m.layout is not None and m.name in config.packed:
-            others = _packed(x for x in config.packed if x != m.name)
+            others = _packed((x for x in config.packed if x != m.name), transposed)
             raise LayoutError("gemm", f"{_placed(m, transposed)}, and rows are packed", others)
     bad = [m for m in factors if not _feeds(feed, m, config)]
     if bad:
         remedies = ["pad its leading dimension"] if bad[0].layout is None else []
         if all(m.layout is None for m in bad):
-            remedies.append(_packed({*config.packed, *[m.name for m in bad]}))
+            remedies.append(_packed({*config.packed, *[m.name for m in bad]}, transposed))
         others = [x for x in FEEDS if target.sm >= FED_FROM[x] and all(_feeds(x, m, config) for m in factors)]
         remedies.append(f"feed={' or '.join(map(repr, others))}, or leave config= out")
         raise LayoutError("gemm", _lies_badly(bad[0], feed, transposed), ", ".join(remedies))

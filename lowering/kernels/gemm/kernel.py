@@ -13,7 +13,7 @@ from ...target import Target
 from .built import Built
 from .chain import links
 from .choose import choose
-from .config import Config
+from .config import Config, plain
 from .config_check import check_config
 from .factors import check_factor
 from .numbers import Extents, check_limits
@@ -184,7 +184,7 @@ class GemmKernel:
         """
         from .explain import explain
 
-        return explain(self, M, N, K)
+        return explain(self, plain(M), plain(N), plain(K))
 
     def __repr__(self) -> str:
         p = self.problem

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tilelayout import LayoutError
 
+from .globals import LEADING_LIMIT
 from .numbers import Extents
 from .operands import SWAPPED, turned
 from .problem import Matrix, Problem
@@ -111,7 +112,8 @@ def _leading(matrix: Matrix, x: Shaped) -> int:
             remedy,
         )
     if x.shape[other] <= 1:
-        return -(-max(1, x.shape[c]) // 16) * 16  # never stepped along: as well aligned as can be
+        # Never stepped along: as well aligned as can be, and no longer than a launch takes.
+        return min(-(-max(1, x.shape[c]) // 16) * 16, LEADING_LIMIT // 16 * 16)
     stride = x.strides[other]
     if stride < 0:
         raise LayoutError("gemm", f"{matrix.name} has a negative stride {stride}", "copy it")
