@@ -99,6 +99,28 @@ def test_every_feed_that_is_not_refused_is_right(
     np.testing.assert_array_equal(result(None).astype(float), wanted)
 
 
+CUTS = (
+    None,
+    Config((16, 32, 32), (1, 1), 2, "cp_async", slots=1, sender="threads"),
+    Config((16, 16, 32), (1, 1), 2, "registers", splits=2),
+)
+
+
+@pytest.mark.slow
+@given(
+    layouts(M, N), st.sampled_from(["row", "column"]), st.sampled_from([4, 8, 16]), st.sampled_from(CUTS),
+    st.sampled_from(["float16", "float32"]),
+)  # fmt: skip
+def test_c_is_read_from_wherever_it_is(
+    c: TileLayout, d: str, alignment: int, cut: Config | None, out: str
+) -> None:
+    left, right = operands()
+    added = np.arange(M * N).reshape(M, N) % 7
+    made = gemm("float16", C=c, D=d, out=out, shape=(M, N, K), target="sm_90a", config=cut)
+    found = made.simulate(left, right, C=added.astype(out), beta=2.0, alignment=alignment)
+    np.testing.assert_array_equal(found.astype(float), left.astype(float) @ right + 2.0 * added)
+
+
 FEEDS_OF: dict[str, tuple[TileLayout, Feed]] = {
     "rows": (TileLayout(S[(64, 64) : (72, 1)]), "tma"),
     "columns": (TileLayout(S[(64, 64) : (1, 64)]), "tma"),

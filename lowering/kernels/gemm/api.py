@@ -45,8 +45,8 @@ def gemm(
         out: type of C, D and the bias; by default that of A, float32 of tfloat32, int32 of integers, float16 of 8-bit
             floats.
         A, B, C, D: how each lies: "row" (the last dimension contiguous), "column" (the first), with any leading
-            dimension; or, for A, B and C, a strided `TileLayout` on memory, of the extents in `shape`.  C None: none is
-            added.
+            dimension; or, for A, B and C, a strided `TileLayout` on memory, of the extents in `shape`, which is copied
+            by what its strides and offset are aligned for.  C None: none is added.
         bias: "row" for a vector along N that is added to every row, "column" for one along M.
         epilogue: a Python function of one number, done to each element before it is rounded: arithmetic, comparisons,
             `math` but for sin, cos and tan; compiled into the kernel.  Or an instruction with one result and one

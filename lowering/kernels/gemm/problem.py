@@ -30,7 +30,8 @@ class Matrix:
         name: "A" (M, K), "B" (K, N), "C" or "D" (M, N).
         dtype: of its elements.
         order: "row" where the last dimension is contiguous, "column" where the first is.
-        alignment: bytes that its address, and its leading dimension in bytes, are multiples of.
+        alignment: bytes that its address, and its leading dimension in bytes, are multiples of; of what a layout places
+            that its strides and runs of neighbors are, too.
         layout: where each element is, for a matrix that no leading dimension describes; its extents are fixed then.
         shape: of such a matrix.
     """
