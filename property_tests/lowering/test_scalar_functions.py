@@ -196,6 +196,19 @@ def test_the_text_is_closed(f: Any) -> None:
     assert used - labels <= declared
 
 
+@pytest.mark.parametrize(
+    ("f", "kind"),
+    [
+        *[(f, kind) for f in FUNCTIONS for kind in ("f32", "f64") if (f.__name__, kind) != ("cube", "f64")],
+        *[(f, "f32") for f in (lambda x: x % 0.1, lambda x: math.fmod(x, 0.3))],
+    ],
+)
+def test_an_assembler_has_nothing_to_fuse(f: Any, kind: Any) -> None:
+    """Every sum and product says how it is rounded; `x % 0.1` was another number on a GPU than here."""
+    text = scalar_instruction(f, "sm_90a", kinds=(kind,), result=kind).template
+    assert not re.findall(r"\b(?:add|sub|mul)(?:\.ftz|\.sat)*\.f(?:32|64)\b", text)
+
+
 @pytest.mark.parametrize("element", ["float32", "float16"])
 def test_it_is_applied_to_tiles(element: str) -> None:
     tile = Tile("x", (32, 8), element, TileLayout(S[(32, 8) : (1 @ laneid, 1)]))

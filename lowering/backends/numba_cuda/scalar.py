@@ -64,8 +64,8 @@ def scalar_instruction(
     It means what its text does, on a CPU too: each float32 is rounded at each step, and what is no ordinary number is
     as PTX has it.  Of a NaN ``max(x, 0.0)`` is 0 (``max.f32``), and so is ``x if x > 0 else 0.0``; ``max(x, 0)``, which
     compares, is a NaN.  ``int(x)`` and ``round(x)`` end at 64 bits, where integers wrap.  A GPU's last bits may differ
-    where the text has approximations (``ex2.approx``, in exp and tanh), and where the assembler fuses a product with a
-    sum.
+    where the text has approximations (``ex2.approx``, in exp and tanh), and nowhere else: products and sums that numba
+    has not fused stay two, each rounded.
 
     Post-condition: the text has one operand a parameter, writes its result last, and names nothing outside itself.
     The name ends with a digest of the text, so that two functions of one name are two instructions.
@@ -81,7 +81,7 @@ def scalar_instruction(
     .reg .f32 u_d;
     mov.f32 u_x0, %x;
     mov.f32 u_f1, u_x0;
-    add.f32 u_f2, u_f1, u_f1;
+    add.rn.f32 u_f2, u_f1, u_f1;
     mov.f32 u_d, u_f2;
     u_end: mov.f32 %d, u_d;
     }
@@ -237,7 +237,9 @@ def inlined(ptx: str, what: str, kinds: Sequence[str], result: str) -> str:
     declared = [f".reg .{_MOVES[k]} u_x{i};" for i, k in enumerate(kinds)] + [f".reg .{_MOVES[result]} u_d;"]
     entered = [f"mov.{_MOVES[k]} u_x{i}, {{x{i}}};" for i, k in enumerate(kinds)]
     registers = [_renamed(x) for x in lines if x.startswith(".reg") and "<" in x]
-    code = [_renamed(_moved(x, kinds, result)) for x in lines if not (x.startswith(".reg") and "<" in x)]
+    code = [
+        _rounded(_renamed(_moved(x, kinds, result))) for x in lines if not (x.startswith(".reg") and "<" in x)
+    ]
     while code and code[-1] == "bra u_end;":
         code.pop()
     left = [f"mov.{_MOVES[result]} {{d}}, u_d;"]
@@ -277,6 +279,14 @@ def _moved(line: str, kinds: Sequence[str], result: str) -> str:
     if stored:
         return f"{bare[: stored.start()]}mov.{_MOVES[result]} u_d, {stored[1]};"
     return re.sub(r"\bret(?:\.uni)?$", "bra u_end", bare) + line[len(bare) :]
+
+
+def _rounded(line: str) -> str:
+    """A sum, a difference or a product that is rounded to nearest, and says so (PTX ISA, "add", "mul").
+
+    The assembler fuses a product and a sum that name no rounding mode, as it sees fit, and another number comes out.
+    """
+    return re.sub(r"\b(add|sub|mul)((?:\.ftz|\.sat)*\.f(?:32|64))\b", r"\1.rn\2", line)
 
 
 def _renamed(line: str) -> str:

@@ -2,7 +2,7 @@
 
 Rounded instructions give the correctly rounded result.  So do those with ``.approx``, but for what float64 loses of the
 functions; a GPU's may differ by as much as the PTX ISA allows, two units of the last place of most.  A product and a
-sum that name no rounding mode may be fused by the assembler; here they are two.  Source: PTX ISA, "Floating Point
+sum that name no rounding mode, which an assembler may fuse, are two here.  Source: PTX ISA, "Floating Point
 Instructions".
 """
 
