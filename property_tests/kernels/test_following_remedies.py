@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from lowering.kernels import Config, GemmKernel, gemm
 from lowering.kernels.gemm.built import Built
+from lowering.kernels.gemm.choose import configs as choices
 from lowering.kernels.gemm.config_check import check_config
 from lowering.kernels.gemm.occupancy import occupancy
 from lowering.kernels.gemm.stages import choose_record
@@ -126,6 +128,23 @@ def test_remedies_lead_to_what_is_accepted(data: st.DataObject) -> None:
     extents = [x for x in followed if x.startswith("gemm: tile[")]
     assert len({x[: len("gemm: tile[0]")] for x in extents}) == len(extents), followed
     assert len(followed) - len(extents) <= MOST, followed
+
+
+@pytest.mark.parametrize("where", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"])
+@pytest.mark.parametrize("kind", ["float16", "int8", "tfloat32", "float64", "float8_e4m3fn"])
+def test_what_the_kernel_chooses_is_never_refused(kind: str, where: str) -> None:
+    """Nothing is counted twice: all that fits by the tables of tiles does so here."""
+    for a, b in product(ORDERS, ORDERS):
+        try:
+            made = gemm(kind, A=a, B=b, target=where)
+        except LayoutError as error:
+            assert f"{where} has" in str(error)  # noqa: PT017  the target multiplies no such types
+            return
+        for alignment in (16, 4, 1):
+            lying = {m.name: max(alignment, m.bytes) for m in made.problem.matrices}
+            problem = made.problem.aligned(**lying)
+            for config in choices(problem, made.target):
+                check_config(problem, config, None, made.target)
 
 
 @pytest.mark.slow
