@@ -1,8 +1,8 @@
 """GEMM kernels: ``D = epilogue(alpha * A @ B + beta * C + bias)`` for arrays of any extents.
 
-problem, operands    what is asked for: types, orders, layouts
-config, choose, tune how it is cut: tiles, warps, stages, feed; room, refine are what choose goes by, and cut and
-                     config_check say what cannot be
+problem, operands    what is asked for: types, orders; placed: matrices that layouts place; factors: alpha and beta
+config, choose, tune how it is cut: tiles, warps, stages, feed; room, refine are what choose goes by, and cut, fit and
+                     config_check say what cannot be, by what a CTA takes (takes)
 schedule             which tile is whose turn
 globals, stages      tensors and windows on them; tiles in shared memory, fragments, products
 turn                 one stage of the inner loop

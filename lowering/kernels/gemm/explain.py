@@ -120,7 +120,7 @@ def _cut(kernel: GemmKernel, built: Built) -> list[str]:
     c, p = built.config, built.problem
     m, n, k = c.tile
     feeding = f", {c.all_warps - c.multipliers} feed" if c.all_warps > c.multipliers else ""
-    aligned = ", ".join([f"{x.name} to {x.alignment}" for x in p.matrices if x.layout is None])
+    aligned = ", ".join([f"{x.name} to {x.alignment}" for x in p.matrices])
     return [
         *(
             [_row("transposed", "below, A is the caller's B and B its A, all of them transposed")]
@@ -130,7 +130,7 @@ def _cut(kernel: GemmKernel, built: Built) -> list[str]:
         _row("tile", f"{m} x {n} of D, {k} along K in each of {c.stages} stages"),
         _row("warps", f"{c.multipliers} multiply, {c.warps[0]} x {c.warps[1]}{feeding}"),
         _row("sums", p.accumulator),
-        *([_row("aligned", f"{aligned} bytes")] if aligned else []),
+        _row("aligned", f"{aligned} bytes"),
         *[_row("before", _before(packer)) for packer in built.packers],
     ]
 
