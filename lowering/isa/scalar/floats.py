@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arithmetic import fma32, fma64, odd_sum
 from .rounding import ROUNDINGS, qualified, to_f32
-from .values import bits
+from .values import RELATIONS, bits
 
 Function = Callable[..., Any]
 Decoded = tuple[tuple[str, ...], Function]
@@ -233,17 +233,9 @@ def _unordered(relation: Function) -> Function:
     return call
 
 
-_RELATIONS: dict[str, Function] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
 COMPARE: dict[str, Function] = {
-    **{n: _ordered(f) if n == "ne" else f for n, f in _RELATIONS.items()},
-    **{f"{n}u": f if n == "ne" else _unordered(f) for n, f in _RELATIONS.items()},
+    **{n: _ordered(f) if n == "ne" else f for n, f in RELATIONS.items()},
+    **{f"{n}u": f if n == "ne" else _unordered(f) for n, f in RELATIONS.items()},
     "num": _ordered(lambda a, b: np.ones(np.broadcast_shapes(np.shape(a), np.shape(b)), bool)),
     "nan": _unordered(lambda a, b: np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), bool)),
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .floats import Decoded, Function
-from .values import KINDS
+from .values import KINDS, RELATIONS
 
 _WIDE = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
 _HALF = {"s64": np.int64(32), "u64": np.uint64(32)}
@@ -126,16 +126,8 @@ _ARITHMETIC: dict[str, tuple[int, Function]] = {
     "abs": (1, np.abs),
     "neg": (1, np.negative),
 }
-_RELATIONS: dict[str, Function] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
 COMPARE: dict[str, Function] = {
-    **_RELATIONS,
+    **RELATIONS,
     "lo": np.less,
     "ls": np.less_equal,
     "hi": np.greater,

@@ -6,6 +6,7 @@ an instruction makes; integers are bits that were given or moved, which keep the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,17 @@ KINDS: dict[str, Any] = {
 _UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 _NAN = {2: np.uint16(0x7FFF), 4: np.uint32(0x7FFFFFFF)}
 """Bytes of a float -> the NaN that an instruction makes; of f64 it is what the arithmetic here gives."""
+
+
+RELATIONS: dict[str, Callable[..., Any]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+"""What ``setp`` asks of integers, and of floats that are no NaN."""
 
 
 def bits(value: Any) -> Any:
