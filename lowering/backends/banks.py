@@ -94,11 +94,20 @@ def _executed(
             known = [c for c in comparisons(s.condition) if {v.name for v in _named(c)} <= set(where)]
             holds = np.ones(active.shape, bool)
             for c in known:
-                holds = holds & _RELATIONS[c.relation](evaluate(c.left, where), evaluate(c.right, where))
+                holds &= _holding(c, where, active)
             yield from _executed(s.body, where, active & holds)
             if isinstance(s, If):
                 decided = len(known) == len(comparisons(s.condition))
                 yield from _executed(s.orelse, where, active & ~holds if decided else active)
+
+
+def _holding(c: Compare, where: dict[str, Any], active: Any) -> Any:
+    """For which of the active threads a comparison holds; to others its expressions may not even apply."""
+    holds = np.zeros(active.shape, bool)
+    if active.any():
+        there = {name: np.asarray(x)[active] for name, x in where.items()}
+        holds[active] = _RELATIONS[c.relation](evaluate(c.left, there), evaluate(c.right, there))
+    return holds
 
 
 def _named(c: Compare) -> frozenset[Var]:

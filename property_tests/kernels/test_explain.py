@@ -117,6 +117,22 @@ def test_every_kernel_of_a_call_has_its_pieces(chain: str, order: str, unassembl
     assert ("kernel 1 of" in text) == (len(found) > 1)
 
 
+@pytest.mark.parametrize("out", ["int8", "float8_e5m2", "float16"])
+def test_parts_of_narrow_results_go_through_slots_as_they_are(out: str, unassembled: None) -> None:
+    """What a kernel of parts of K collects are sums, whatever the result is."""
+    config = replace(SMALL["registers"], splits=2, slots=1, sender="threads")
+    text = gemm("float16", out=out, target="sm_90", config=config).explain(64, 64, 128)
+    assert "D, fragments to shared: copy." in text
+    assert "adds up the 2 parts" in text
+
+
+@pytest.mark.parametrize("tile", [(16, 32, 32), (16, 64, 32), (16, 16, 32)])
+def test_warps_that_copy_nothing_meet_in_no_bank(tile: tuple[int, int, int], unassembled: None) -> None:
+    config = Config(tile, (1, 1), 2, "cp_async", fragments=1)
+    text = gemm("float16", B="column", target="sm_80", config=config).explain()
+    assert "no bank conflicts" in text
+
+
 def test_what_the_alignment_forbids_is_said(unassembled: None) -> None:
     text = gemm("float16", target="sm_90a").explain(64, 64, 63)
     assert "feeds by registers" in text

@@ -250,7 +250,7 @@ def test_the_callers_operand_is_named(name: str, order: str) -> None:
 
     for feed in ("tma", "cp_async"):
         cut = replace(TMA, feed=feed)
-        refused(call(wrong, config=cut), f"{name} is aligned to 2 bytes", without=(f"{other} is",))
+        refused(call(wrong, config=cut), f"{name} is aligned to 2 bytes", without=(f": {other} is",))
     turned_ = Shaped(wrong.shape, (1, 64))
     refused(
         call(turned_), f"{name} is row-major in this kernel", f"ask for {name}='column'", str(wrong.shape)

@@ -119,6 +119,41 @@ def test_literals_as_python_has_them() -> None:
     assert ".f64" in scalar_instruction(gelu, "sm_80", literals="python").template
 
 
+def test_the_largest_of_small_integers_have_negatives() -> None:
+    """A literal becomes int16 where its negative is one too: numba keeps the type."""
+    least = -32768
+    x = np.array([1.0, 1e6, -1e6], np.float32)
+    for f, wanted in (
+        (lambda x: min(max(x, least), -least), [1.0, 32768.0, -32768.0]),
+        (lambda x: x * abs(least), x * np.float32(32768)),
+        (lambda x: -least + 0 * x, [32768.0] * 3),
+    ):
+        np.testing.assert_array_equal(meaning(scalar_instruction(f, "sm_80"), x), np.float32(wanted))
+
+
+PAIR = (0.1, 2.5)
+
+
+@pytest.mark.parametrize("f", [lambda x: x in (0.1, 2.5), lambda x: x in PAIR], ids=["literal", "global"])
+def test_literals_in_tuples_are_float32_too(f: Any) -> None:
+    found = meaning(scalar_instruction(f, "sm_80"), [0.1, 2.5, 3.0])
+    np.testing.assert_array_equal(found, np.float32([1, 1, 0]))
+
+
+def test_literals_in_tuples_are_held_by_float32() -> None:
+    with pytest.raises(LayoutError, match=r"`1e\+300` is beyond float32"):
+        scalar_instruction(lambda x: x in (1e300, 0.0), "sm_80")
+
+
+def test_remainders_by_the_rounded_quotient() -> None:
+    """As documented; fmod is exact."""
+    x = np.array([5.1, 7e8], np.float32)
+    exact = np.fmod(x, np.float32(0.1))
+    np.testing.assert_array_equal(meaning(scalar_instruction(lambda x: math.fmod(x, 0.1), "sm_80"), x), exact)
+    by_quotient = meaning(scalar_instruction(lambda x: x % 0.1, "sm_80"), x)
+    assert by_quotient[0] == 0 != exact[0]
+
+
 def test_division_by_zero_and_what_is_no_number() -> None:
     x = np.array([0.0, -1.0, np.inf, np.nan], np.float32)
     np.testing.assert_array_equal(

@@ -63,9 +63,10 @@ def scalar_instruction(
 
     It means what its text does, on a CPU too: each float32 is rounded at each step, and what is no ordinary number is
     as PTX has it.  Of a NaN ``max(x, 0.0)`` is 0 (``max.f32``), and so is ``x if x > 0 else 0.0``; ``max(x, 0)``, which
-    compares, is a NaN.  ``int(x)`` and ``round(x)`` end at 64 bits, where integers wrap.  A GPU's last bits may differ
-    where the text has approximations (``ex2.approx``, in exp and tanh), and nowhere else: products and sums that numba
-    has not fused stay two, each rounded.
+    compares, is a NaN.  ``int(x)`` and ``round(x)`` end at 64 bits, where integers wrap.  ``x % y`` and ``x // y`` go
+    by the rounded quotient, which may be a whole number where the exact one is not; ``math.fmod`` is exact.  A GPU's
+    last bits may differ where the text has approximations (``ex2.approx``, in exp and tanh), and nowhere else: products
+    and sums that numba has not fused stay two, each rounded.
 
     Post-condition: the text has one operand a parameter, writes its result last, and names nothing outside itself.
     The name ends with a digest of the text, so that two functions of one name are two instructions.
@@ -181,10 +182,12 @@ def with_numbers(function: FunctionType, change: Callable[[Any], Any]) -> Functi
 
 
 def _narrow(value: Any) -> Any:
-    """float64 as float32, and small integers as int16, which float32 absorbs."""
+    """float64 as float32, and integers whose negatives are small too as int16, which float32 absorbs."""
+    if type(value) is tuple:
+        return tuple([_narrow(x) for x in value])
     if type(value) is float:
         return np.float32(value)
-    return np.int16(value) if type(value) is int and -_SMALL <= value < _SMALL else value
+    return np.int16(value) if type(value) is int and -_SMALL < value < _SMALL else value
 
 
 def _cell(cell: CellType, change: Callable[[Any], Any]) -> CellType:

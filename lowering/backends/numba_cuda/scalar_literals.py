@@ -60,7 +60,10 @@ def _shown(value: Any) -> str:
 
 
 def _of_number(value: Any, text: str, line: int | None, narrow: bool) -> Iterator[Fault]:
-    """What is wrong with a number of the text, or around it."""
+    """What is wrong with a number of the text, or around it; with those of a tuple."""
+    if type(value) is tuple:
+        for x in value:
+            yield from _of_number(x, f"`{_shown(x)}`", line, narrow)
     if type(value) is int and not _LEAST <= value <= _MOST:
         yield _beyond(text, line)
     if type(value) is float and narrow:

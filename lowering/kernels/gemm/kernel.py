@@ -97,7 +97,8 @@ class GemmKernel:
             if built.config != self.config and built.config not in known:
                 self._spilled[built.problem] = (*known, built.config)
                 return None
-            remedy = "more warps, a smaller tile, or no config: the kernel chooses one that does without then"
+            fewer = "resident=1, " * (built.config.resident > 1)
+            remedy = f"{fewer}more warps, a smaller tile, or no config: the kernel chooses one that does without then"
             what = f"{built.config} takes {error.taken} on {self.target}"
             raise LayoutError(
                 "gemm", what, remedy if built.config == self.config else "config=, with a smaller tile"
