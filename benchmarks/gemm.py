@@ -69,6 +69,17 @@ def places_of(x: Any) -> By:
     }
 
 
+def called_with(kernel: Any, built: Any, cubin: Any) -> Any:
+    """The public call of a kernel, with other machine code for what was built."""
+    from lowering.kernels.gemm.kept import Kept, shell_of
+
+    own = replace(built)
+    vars(own)["cubin"] = cubin  # instead of what it would make of its own text, or keep on disk
+    vars(own)["kept"] = Kept(shell_of(built.program), built.shared_memory.dynamic, cubin.data)
+    kernel.built = lambda *_, **__: own
+    return lambda x: kernel(x.A, x.B, x.D)
+
+
 def compile_ours(row: Row, target: str, places: By, multiprocessors: int) -> str:
     """In another process: our machine code for a row into the cache on disk; what went wrong, or nothing."""
     try:
@@ -248,20 +259,13 @@ class Bench:
 
     def _our_probe(self, row: Row, kernel: Any, sets: list[Any], out: By) -> Any:
         """Our kernel's copy that counts its clocks, called as the kernel is."""
-        from dataclasses import replace
-
-        from lowering.kernels.gemm.kept import Kept, shell_of
-
         from .gemm_timing import Timed
 
         try:
-            built = replace(built_of(kernel, places_of(sets[0]), self.gpu.multiprocessors))
+            built = built_of(kernel, places_of(sets[0]), self.gpu.multiprocessors)
             probe, cubin = self.probe(built.ptx, built.program.name, built.shared_memory.dynamic)
-            vars(built)["cubin"] = cubin  # instead of what it would make of its own text, or keep on disk
-            vars(built)["kept"] = Kept(shell_of(built.program), built.shared_memory.dynamic, cubin.data)
-            other = kernel_of(row, self.target)
-            other.built = lambda *_, **__: built
-            made = Contender("probe", Timed(lambda x: other(x.A, x.B, x.D), sets))
+            run = called_with(kernel_of(row, self.target), built, cubin)
+            made = Contender("probe", Timed(run, sets))
             out["probe, spill bytes"] = cubin.spill_bytes
         except Exception as reason:  # noqa: BLE001  # a row without a clock is still a row
             out["probe, why not"] = f"{type(reason).__name__}: {str(reason)[:300]}"

@@ -8,23 +8,19 @@ what the products take at least, one m16n8k16 every 6 cycles in each quarter of 
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import json
-import os
 import re
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
+
+from .gemm_probe import parts_of_module
 
 By = dict[str, Any]
 NAME = "tilelayout_clocks"
 MARKS, TILES = 3, 16
 """Of a tile; and tiles of a CTA that are noted, the first ones."""
 BEGUN, MULTIPLIED, STORED = range(MARKS)
-_ENTRY = re.compile(r"^\.visible \.entry ", re.MULTILINE)
-_BODY = re.compile(r"^\{\n", re.MULTILINE)
 _NEXT_TILE = re.compile(r"setp\.lt\.s32 (%p\d+), %tile, %tiles;\n\s*@\1 bra (LOOP_\d+);")
 _LOOP_ENDS = re.compile(r"@%p\d+ bra LOOP_\d+;\n\s*END_\d+:\n")
 _ADVANCE = re.compile(r"^\s*cvt\.u64\.u32 (%rd\d+), %ctas;\n", re.MULTILINE)
@@ -44,16 +40,10 @@ def marked(ptx: str, warps: int, ctas: int) -> str:
     advance = list(_ADVANCE.finditer(ptx, begin, turns[-1].start()))
     if inner is None or not advance:
         raise ValueError("no loop over K within that over tiles")
-    entry = _ENTRY.search(ptx)
-    body = _BODY.search(ptx, entry.start() if entry else 0)
-    if entry is None or body is None:
-        raise ValueError("the module has no entry")
+    head, entry, _ = parts_of_module(ptx)
     added = [
-        (
-            entry.start(),
-            f".visible .global .align 8 .b64 {NAME}[{ctas * warps * TILES * MARKS}];\n",
-        ),
-        (body.end(), "    .reg .b32 %noted;\n    mov.b32 %noted, 0;\n"),
+        (len(head), f".visible .global .align 8 .b64 {NAME}[{ctas * warps * TILES * MARKS}];\n"),
+        (len(head + entry), "    .reg .b32 %noted;\n    mov.b32 %noted, 0;\n"),
         (begin, _mark(BEGUN, warps)),
         (inner.end(), _mark(MULTIPLIED, warps)),
         (advance[-1].start(), _mark(STORED, warps) + "add.u32 %noted, %noted, 1;\n"),
@@ -125,7 +115,7 @@ def measure(trials: Any, text: str) -> By:
     from lowering.backends.assemble import assemble
     from lowering.backends.driver import load
     from lowering.backends.driver.bindings import call
-    from lowering.kernels.gemm.numbers import grid_size, tiles_of
+    from lowering.kernels.gemm.numbers import grid_size
     from lowering.kernels.gemm.shapes import Shaped, extents
 
     from .gemm import COUNTED, CYCLES, PARTS, places_of
@@ -134,8 +124,8 @@ def measure(trials: Any, text: str) -> By:
     built, gpu, row = trials.built(text), trials.bench.gpu, trials.row
     cut = built.config
     places = {name: Shaped(*place) for name, place in places_of(trials.sets[0]).items()}
-    rows, columns = tiles_of(cut, extents(built.problem, places))
-    ctas = grid_size(cut, rows * columns, gpu.multiprocessors)
+    tiles = built.values(extents(built.problem, places), 1.0, 0.0)["tiles"]
+    ctas = grid_size(cut, tiles, gpu.multiprocessors)
     cubin = assemble(marked(built.ptx, cut.multipliers, ctas), gpu.target, allow_spills=True)
     loaded = load(cubin.data, built.program.name, built.shared_memory.dynamic, gpu.ordinal)
     address, size = call("cuLibraryGetGlobal", call("cuKernelGetLibrary", loaded.handle), NAME.encode())
@@ -155,25 +145,14 @@ def measure(trials: Any, text: str) -> By:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.gemm_clocks",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("row", help="the name of a row, or a part of it (benchmarks.gemm --list)")
-    parser.add_argument("configs", nargs="*", metavar="CONFIG", help="as 128x256x64_w2x4_s4_tma_u4_g16_o2")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the result there")
-    options = parser.parse_args()
-    if find_spec("torch") is None:
-        parser.error("needs torch, which is not installed")
-    os.environ["TILELAYOUT_NO_CACHE"] = "1"
     from .gemm import COUNTED, built_of, kernel_of, places_of
-    from .gemm_rows import ROWS
-    from .gemm_try import Trials
+    from .gemm_try import Trials, row_of, row_parser
 
-    row = next((r for r in ROWS if options.row in r.name), None)
-    if row is None or row.dtype not in COUNTED or row.batches is not None:
-        parser.error(f"no row of one product whose slots are known has {options.row!r} in its name")
+    parser = row_parser("gemm_clocks", __doc__, "*")
+    options = parser.parse_args()
+    row = row_of(parser, options.row)
+    if row.dtype not in COUNTED or row.batches is not None:
+        parser.error(f"{row.name} is no single product whose slots are known")
     trials = Trials(row)
     own = built_of(
         kernel_of(row, trials.bench.target), places_of(trials.sets[0]), trials.bench.gpu.multiprocessors

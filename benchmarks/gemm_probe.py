@@ -51,7 +51,7 @@ def probed(ptx: str) -> str:
         or re.search(r"@!?%\w+ (ret|exit);|^\s*exit;", ptx)
     ):
         raise ValueError("a module with one entry and returns without a condition can be probed")
-    head, entry, body = _split(ptx)
+    head, entry, body = parts_of_module(ptx)
     numbers = iter(range(1, 1000))
     end = lambda _: _COUNT.format(n=next(numbers), sign="", name=NAME, more=_ONE) + "    ret;\n"  # noqa: E731
     body = _RETURN.sub(end, body)
@@ -59,8 +59,8 @@ def probed(ptx: str) -> str:
     return head + _DECLARED + entry + _REGISTERS + begin + body
 
 
-def _split(ptx: str) -> tuple[str, str, str]:
-    """What is before the entry, the entry's head with its brace, and its body."""
+def parts_of_module(ptx: str) -> tuple[str, str, str]:
+    """What is before the entry, the entry's head with its brace, and its body.  Errors: ValueError where one lacks."""
     at = _ENTRY.search(ptx)
     start = at.start() if at else 0
     brace = _BODY.search(ptx, start)

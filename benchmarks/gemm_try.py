@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import sys
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -78,14 +77,9 @@ class Trials:
 
     def call(self, text: str, built: Any, cubin: Any) -> Any:
         """The public call, with other machine code for what was built."""
-        from lowering.kernels.gemm.kept import Kept, shell_of
+        from .gemm import called_with
 
-        own = replace(built)
-        kept = Kept(shell_of(built.program), built.shared_memory.dynamic, cubin.data)
-        vars(own).update(cubin=cubin, kept=kept)
-        made = self.kernel(text)
-        made.built = lambda *_, **__: own
-        return lambda x: made(x.A, x.B, x.D)
+        return called_with(self.kernel(text), built, cubin)
 
     def ours(self, text: str, edit: str = "") -> Trial:
         """A configuration; with its text changed where there is an edit, and then not checked.
@@ -114,26 +108,38 @@ class Trials:
         return Trial(name, timed, Timed(self.call(text, built, counted), self.sets), probe, about)
 
 
-def main() -> int:
+def row_parser(name: str, text: str | None, count: str) -> argparse.ArgumentParser:
+    """What takes a row and configurations of it: "+", or "*" where none stand for the kernel's own."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.gemm_try",
-        description=__doc__,
+        prog=f"python -m benchmarks.{name}",
+        description=text,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("row", help="the name of a row, or a part of it (benchmarks.gemm --list)")
-    parser.add_argument("configs", nargs="+", metavar="CONFIG", help="as 128x256x64_w2x4_s4_tma_u4_g16_o2")
-    parser.add_argument("--edit", action="append", default=[], metavar="A=>B", help="of the PTX text")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("configs", nargs=count, metavar="CONFIG", help="as 128x256x64_w2x4_s4_tma_u4_g16_o2")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the result there")
-    options = parser.parse_args()
-    if find_spec("torch") is None:
-        parser.error("needs torch, which is not installed")
-    os.environ["TILELAYOUT_NO_CACHE"] = "1"  # what is edited must not be kept
+    return parser
+
+
+def row_of(parser: argparse.ArgumentParser, text: str) -> Any:
+    """The first row whose name has a text; leaves where there is none, or no torch.  Nothing is kept on disk from here
+    on: what is edited must not be.
+    """
     from .gemm_rows import ROWS
 
-    row = next((r for r in ROWS if options.row in r.name), None)
-    if row is None:
-        parser.error(f"no row has {options.row!r} in its name")
+    if find_spec("torch") is None:
+        parser.error("needs torch, which is not installed")
+    os.environ["TILELAYOUT_NO_CACHE"] = "1"
+    row = next((r for r in ROWS if text in r.name), None)
+    return row or parser.error(f"no row has {text!r} in its name")
+
+
+def main() -> int:
+    parser = row_parser("gemm_try", __doc__, "+")
+    parser.add_argument("--edit", action="append", default=[], metavar="A=>B", help="of the PTX text")
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args()
+    row = row_of(parser, options.row)
     trials = Trials(row)
     contenders = [trials.library()]
     failed = False

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from benchmarks import gemm_try
+from benchmarks.gemm import called_with
 from benchmarks.gemm_clocks import BEGUN, MARKS, MULTIPLIED, NAME, STORED, TILES, marked, summary
 from lowering.backends.assemble import assemble
 from lowering.kernels import Config, gemm
@@ -44,6 +48,28 @@ def test_a_kernel_without_roles_has_no_such_loops() -> None:
     config = Config((64, 64, 64), (2, 2), 2, "registers")
     with pytest.raises(ValueError, match="has two loops over tiles"):
         marked(gemm("float16", target="sm_90a", config=config).ptx, 4, 132)
+
+
+def test_a_kernel_is_called_with_other_machine_code() -> None:
+    """What a launch looks at is that of the edited text, whatever the call asks for; what was built stays as it was."""
+    kernel = gemm("float16", target="sm_90a", config=Config.parse(CUTS[3]))
+    built = kernel.best
+    other = replace(built.cubin, data=b"other")
+    called_with(kernel, built, other)
+    assert kernel.built(None, scaled=True).kept.data == b"other"
+    assert kernel.built().cubin is other
+    assert kernel.built().kept.shell.name == built.program.name
+    assert built.cubin is not other
+
+
+def test_a_row_is_found_by_a_part_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemm_try, "find_spec", lambda name: name)
+    monkeypatch.setenv("TILELAYOUT_NO_CACHE", "0")
+    parser = gemm_try.row_parser("gemm_try", None, "*")
+    assert gemm_try.row_of(parser, "s8 81").name == "s8 8192"
+    assert os.environ["TILELAYOUT_NO_CACHE"] == "1"
+    with pytest.raises(SystemExit):
+        gemm_try.row_of(parser, "no such row")
 
 
 def test_what_clocks_say() -> None:
