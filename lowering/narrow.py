@@ -172,7 +172,7 @@ def _remedy(kind: DType, value: float) -> str:
         return "the type has no NaN"
     if kind.name == "float8_e8m0fnu":
         return "choose a power of two"
-    return "scale the numbers, or pass saturate=True"
+    return "scale the numbers, or convert them by lowering.narrow.from_float(..., saturate=True)"
 
 
 def _range(kind: DType) -> tuple[float, float]:

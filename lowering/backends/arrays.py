@@ -17,7 +17,6 @@ from ..dtypes import DType
 from ..tile import Tile
 
 _WIDE = ("float64", "float32", "float16", "bfloat16")
-_SATURATED = "convert them by lowering.narrow.from_float(..., saturate=True)"
 _ROUNDED_BY_NUMPY = ("float32", "float16", "bfloat16")
 
 
@@ -51,8 +50,7 @@ def as_operand(x: Any, tile: Tile, role: str, operation: str = "run") -> Any:
     try:
         return narrow.from_float(array, element)
     except LayoutError as error:
-        remedy = "" if error.remedy is None else error.remedy.replace("pass saturate=True", _SATURATED)
-        raise LayoutError(operation, f"{role}: {error.rule}", remedy or None) from None
+        raise LayoutError(operation, f"{role}: {error.rule}", error.remedy) from None
 
 
 def _as_floats(array: Any, element: DType, role: str) -> str:
