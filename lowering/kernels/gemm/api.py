@@ -15,9 +15,9 @@ from ...target import target as as_target
 from ..epilogue_spec import Epilogue
 from .config import Config
 from .kernel import GemmKernel
+from .numbers import Extents, check_limits
 from .operands import flipped, is_extents, matrix
 from .problem import ACCUMULATORS, OUTPUTS, Problem
-from .schedule import LIMIT
 from .stages import record_of
 
 
@@ -98,14 +98,9 @@ def gemm(
     if config is not None and not isinstance(config, Config):
         raise LayoutError("gemm", f"config={config!r}", "a Config, or leave it out")
     record_of(a, b, sums, where)  # refused now rather than at the first call, under the user's names
-    for name, extent in zip("MNK", shape or (0, 0, 0), strict=True):
-        if extent > LIMIT:
-            raise LayoutError(
-                "gemm",
-                f"{name} = {extent} is beyond {LIMIT}, which the kernel's arithmetic holds",
-                "divide the problem",
-            )
     m, n, k = map(int, shape) if shape is not None else (None, None, None)
+    if m is not None:
+        check_limits(Extents(m, n, k, 1, {}, {}))  # type: ignore[arg-type]
 
     def pair(x: Any, y: Any) -> Any:
         return None if x is None or y is None else (x, y)

@@ -14,7 +14,7 @@ from . import by_copies, by_threads, by_tma, roles
 from .config import Config
 from .globals import batch_stride, global_buffer, leading
 from .problem import Problem
-from .reduce import first_problem
+from .reduce import multiplied
 from .room import SHARED
 from .schedule import BATCHES, COLUMNS, K_TILES, PARTS, PER_BATCH, ROWS, TILES, K, M, N
 from .stages import build_stages
@@ -31,8 +31,7 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
 
     Errors: LayoutError for a way to cut that the target has no room for, or that instructions do not divide.
     """
-    if config.splits > 1:
-        problem = first_problem(problem)
+    problem = multiplied(problem, config)
     if config.feed == "registers":  # one stage is used, the other filled
         config = replace(config, stages=2, unroll=1)
     stages = build_stages(problem, config, target)

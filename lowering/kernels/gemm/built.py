@@ -18,7 +18,7 @@ from .kept import Kept
 from .numbers import Extents, numbers, parts_of
 from .pack import Packing, build_packing, laid_packed, packed_problem
 from .problem import Problem
-from .reduce import REDUCTION, build_reduction, first_problem
+from .reduce import REDUCTION, build_reduction, multiplied
 
 if TYPE_CHECKING:
     from ...backends.assemble import Cubin
@@ -119,7 +119,7 @@ class Built:
 
     def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
         """Every parameter of a launch by name."""
-        problem = first_problem(self.problem) if self.config.splits > 1 else self.problem
+        problem = multiplied(self.problem, self.config)
         found = numbers(problem, self.config, self.laid(extents))
         return {**found, "alpha": alpha, "beta": beta}
 

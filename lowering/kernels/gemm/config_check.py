@@ -15,7 +15,7 @@ from .operands import SWAPPED, flipped
 from .pack import packed_problem
 from .placed import is_boxed
 from .problem import Matrix, Problem
-from .reduce import first_problem
+from .reduce import multiplied
 from .room import BULK_ALIGNMENT, ends_within_unit
 from .store_rows import refusal
 
@@ -35,10 +35,9 @@ def check_config(
     _check_feed(problem, config, target, transposed)
     problem = packed_problem(problem, config.packed)
     check_cut(problem, config, target, transposed)
-    # What a kernel of parts of K stores are the parts.
-    parts = first_problem(problem) if config.splits > 1 else problem
+    stored = multiplied(problem, config)  # refuses sums that no parts are added up of, with slots or without
     if config.slots:
-        _check_slots(parts, config, found, target, transposed)
+        _check_slots(stored, config, found, target, transposed)
     check_fit(problem, config, target)
 
 

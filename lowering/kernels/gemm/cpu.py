@@ -44,11 +44,7 @@ def simulate(
     schedule = as_integer(schedule, "gemm", "schedule")  # type: ignore[assignment]
     p = kernel.problem
     types = {m.name: m.dtype for m in p.matrices} | {"bias": p.D.dtype}
-    arrays = {
-        name: _converted(name, _carried(x, kind), kind)
-        for name, x in user.items()
-        for kind in (types[_own(kernel, name)],)
-    }
+    arrays = {name: _converted(name, x, types[_own(kernel, name)]) for name, x in user.items()}
     shape = (*np.broadcast_shapes(arrays["A"].shape[:-2], arrays["B"].shape[:-2]), *_result(arrays))
     arrays["D"] = np.zeros(shape, dtype(p.D.dtype).numpy)
     order = {m.name: m for m in p.matrices}
@@ -122,11 +118,12 @@ def _carried(x: Any, kind: str) -> Any:
 
 
 def _converted(name: str, x: Any, kind: str) -> Any:
-    """An array of the kernel's type: of its own, or of a wider one that is rounded to it."""
+    """An array of the kernel's type: of its own, of its bits, or of a wider one that is rounded to it."""
     from tilelayout import S, TileLayout
 
     from ...backends.reference import as_operand
 
+    x = _carried(x, kind)
     if x.size == 0:  # there are no tiles of it; its type is judged all the same
         some = np.ones((1,) * x.ndim, x.dtype)
         as_operand(some, Tile(name, some.shape, kind, TileLayout(S[some.shape]), "global"), name, "gemm")

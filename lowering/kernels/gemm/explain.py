@@ -45,13 +45,14 @@ def explain(kernel: GemmKernel, M: int | None = None, N: int | None = None, K: i
     found: Extents | None = None
     multiprocessors, where = _multiprocessors(kernel)
     if M is None or N is None or K is None:
-        built = _that_runs(kernel, lambda: kernel.best)
+        built = _that_runs(kernel, kernel.best, lambda: kernel.best)
     else:
         shaped = _packed(kernel.problem, *((N, M, K) if kernel.transposed else (M, N, K)))
         has_c = kernel.problem.C is not None
         built, found = kernel.for_call(shaped, 1.0, has_c, multiprocessors)
         if not found.empty:
-            built = _that_runs(kernel, lambda: kernel.for_call(shaped, 1.0, has_c, multiprocessors)[0])
+            again = lambda: kernel.for_call(shaped, 1.0, has_c, multiprocessors)[0]  # noqa: E731
+            built = _that_runs(kernel, built, again)
         for link in () if found.empty else links(built):
             link.built.values(found, 1.0, 1.0)  # refuses what a launch would
     lines = [repr(kernel), *_cut(kernel, built)]
@@ -67,14 +68,11 @@ def explain(kernel: GemmKernel, M: int | None = None, N: int | None = None, K: i
     return "\n".join(lines)
 
 
-def _that_runs(kernel: GemmKernel, chosen: Callable[[], Built]) -> Built:
-    """What is chosen when all that spills has been found out; as it is where nothing assembles here, or nothing else
-    is left.
-    """
-    built = chosen()
+def _that_runs(kernel: GemmKernel, built: Built, again: Callable[[], Built]) -> Built:
+    """What is chosen again until it does not spill; as it is where nothing assembles here, or nothing else is left."""
     try:
         while kernel.assembled(built) is None:
-            built = chosen()
+            built = again()
     except (ImportError, LayoutError):
         pass
     return built

@@ -19,7 +19,7 @@ from .config import MOST_WARPS, Config
 from .cut import Rules
 from .occupancy import MULTIPROCESSORS, occupancy
 from .problem import Problem
-from .reduce import first_problem
+from .reduce import multiplied
 from .room import SHARED
 from .stages import choose_record
 from .store_rows import refusal
@@ -63,8 +63,7 @@ class Fit:
                 return False
             if rule is last:
                 break
-        stored = first_problem(self.problem) if config.splits > 1 else self.problem
-        return not config.slots or not refusal(config, stored.D.bytes)
+        return not config.slots or not refusal(config, multiplied(self.problem, config).D.bytes)
 
     # --- rules: what is broken, in words; empty where it is kept --------------------------------------
 

@@ -260,8 +260,8 @@ class GemmKernel:
         which ``D.view(np.uint16)`` are the bits).
 
         Each instruction gives what it gives on a GPU, and so does a function, whose PTX is executed step by step.  The
-        last bits may differ where sums are added up in another way than `numerics` says, where the PTX has
-        approximations, as for exp, and where the assembler fuses a product of the function with a sum.
+        last bits may differ where sums are added up in another way than `numerics` says, and where the PTX has
+        approximations, as for exp.
 
         Args:
             A, B, C, bias: numpy arrays, of the kernel's types or of ones that round to them.  bfloat16 and 8-bit floats

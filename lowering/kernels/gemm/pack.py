@@ -21,13 +21,12 @@ from ...tile import Tile
 from .config import Config
 from .globals import batch_stride, global_buffer, leading, moved_to, window
 from .numbers import Extents
+from .placed import WIDEST
 from .problem import Matrix, Problem
 from .schedule import BATCHES, COLUMNS, HERE, K_TILES, PER_BATCH, ROWS, TILES, K, M, N
 
 ROW_UNIT = 128
 """Bytes that rows of the copy are a multiple of: a line of the caches."""
-ALIGNMENT = 16
-"""Bytes that everything is aligned to in the best case."""
 WORD = 4
 """Bytes that a lane has of a row, so that it stores whole words."""
 RESIDENT = 16
@@ -58,7 +57,7 @@ class Packing:
     @property
     def packed(self) -> Matrix:
         """Its copy."""
-        return Matrix("packed", self.matrix.dtype, "row", ALIGNMENT)
+        return Matrix("packed", self.matrix.dtype, "row", WIDEST)
 
     @property
     def problem(self) -> Problem:
@@ -127,7 +126,7 @@ def laid_packed(problem: Problem, letters: str, found: Extents) -> Extents:
 
 def packed_problem(problem: Problem, letters: str) -> Problem:
     """The problem of the kernel that reads the copies of these factors."""
-    return problem.aligned(**dict.fromkeys(letters, ALIGNMENT))
+    return problem.aligned(**dict.fromkeys(letters, WIDEST))
 
 
 def packing_copies(packing: Packing, target: Target) -> tuple[Lowered, Lowered]:

@@ -10,7 +10,7 @@ from ...program import Instr, Program, every, unrolled
 from . import by_tma
 from .built import Built, Packer, Reduction
 from .pack import packing_copies
-from .reduce import first_problem, load_of_part
+from .reduce import load_of_part, multiplied
 from .schedule import HERE
 from .shares import Shares
 from .stages import build_stages
@@ -57,9 +57,7 @@ def pieces(built: Built) -> tuple[Piece, ...]:
         return tuple([_asked(f"{built.factor}, {way}", x) for way, x in zip(ways, copies, strict=True)])
     if isinstance(built, Reduction):
         return (_asked("a part, global to registers", load_of_part(built.problem, built.target)),)
-    config, target = built.config, built.target
-    # What a kernel of parts of K stores are the parts.
-    problem = first_problem(built.inner) if config.splits > 1 else built.inner
+    problem, config, target = multiplied(built.inner, built.config), built.config, built.target
     stages = build_stages(problem, config, target)
     out: list[Piece] = []
     feeding = f"the configuration feeds by {config.feed}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 from tilelayout import LayoutError, TileLayout
 
 from ...dtypes import dtype as element_type
@@ -59,10 +61,7 @@ def _alignment(window: Window, contiguous: int) -> int:
         steps += [extent] if lies and len(iters) > 1 else []
         if d == contiguous and not lies:
             return each
-    widest = WIDEST
-    while any(s * each % widest for s in steps):  # type: ignore[operator]
-        widest //= 2
-    return max(widest, each)
+    return max(gcd(WIDEST, *[s * each for s in steps]), each)  # type: ignore[operator,misc]
 
 
 def _check(name: str, layout: TileLayout, shape: tuple[int, int]) -> None:

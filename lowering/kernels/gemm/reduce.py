@@ -54,6 +54,11 @@ def first_problem(problem: Problem) -> Problem:
     return replace(problem, C=None, D=out, bias="", scaled=False, function=None, batched=True)
 
 
+def multiplied(problem: Problem, config: Config) -> Problem:
+    """The problem of the kernel that multiplies: where K is divided, whose results are the parts."""
+    return first_problem(problem) if config.splits > 1 else problem
+
+
 def load_of_part(problem: Problem, target: Target) -> Lowered:
     """The copy of a tile of part `HERE.part` to registers."""
     m, n, _ = REDUCTION.tile

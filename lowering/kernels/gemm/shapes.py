@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import gcd
 
 from tilelayout import LayoutError
 
 from .globals import LEADING_LIMIT
 from .numbers import Extents
 from .operands import SWAPPED, turned
+from .placed import WIDEST
 from .problem import Matrix, Problem
 
 
@@ -155,14 +157,11 @@ def alignments(problem: Problem, found: Extents, given: Mapping[str, Shaped]) ->
         if m.layout is not None:
             steps = [given[m.name].address, m.alignment]
         elif found.K == 0 and m.name in "AB":
-            out[m.name] = 16
+            out[m.name] = WIDEST
             continue
         else:
             steps = [given[m.name].address, found.leading[m.name] * m.bytes]
         if problem.batched:
             steps.append(found.batch[m.name] * m.bytes)
-        widest = 16
-        while any(s % widest for s in steps):
-            widest //= 2
-        out[m.name] = max(widest, m.bytes)
+        out[m.name] = max(gcd(WIDEST, *steps), m.bytes)
     return out

@@ -12,7 +12,7 @@ from ...target import Target
 from .config import Config
 from .occupancy import REGISTERS
 from .problem import Matrix, Problem
-from .reduce import first_problem
+from .reduce import multiplied
 from .roles import FEEDER_REGISTERS, barriers, consumer_registers
 from .stages import all_stages, stage_tile
 
@@ -59,8 +59,7 @@ def shared_bytes(problem: Problem, config: Config, record: MmaInstruction) -> in
 
     Post-condition: those of the program's map, of every tile that instructions and rows of shared memory divide.
     """
-    if config.splits > 1:
-        problem = first_problem(problem)
+    problem = multiplied(problem, config)
     m, n, k = config.tile
     count = 2 if config.feed == "registers" else config.stages
     buffers = [all_stages(stage_tile(problem.A, m, k), count), all_stages(stage_tile(problem.B, k, n), count)]
