@@ -19,7 +19,7 @@ from typing import Any, Literal
 from tilelayout import LayoutError
 from tilelayout.expr import Expr, Index, Var, substitute, variables
 
-from .storage import Buffer
+from .storage import Address, Buffer
 
 GRID = {
     "cta": ("%ctaid.x", "blockIdx.x"),
@@ -71,13 +71,29 @@ def comparisons(condition: Condition) -> tuple[Compare, ...]:
 
 @dataclass(frozen=True)
 class Set:
-    """``variable = value``, for each active thread.  The first `Set` that is met declares the variable.
+    """``variable = value``, for each active thread.  The first assignment that is met declares the variable.
 
     Its bounds are a promise that every value keeps, and decide the width of its register: 32 or 64 bits.
     """
 
     variable: Var
     value: Index
+
+
+@dataclass(frozen=True)
+class Draw:
+    """``variable`` = what a counter in global memory holds, which is one more from then on.
+
+    A warp draws once, and all its threads, which must draw together, have the number: no two warps of a launch, or of
+    several, have the same one.  Which has which is open, so that work is done by whoever is there to do it.
+
+    Attributes:
+        variable: as of `Set`.
+        counter: an integer of 32 bits in global memory.
+    """
+
+    variable: Var
+    counter: Address
 
 
 @dataclass(frozen=True)
@@ -191,7 +207,7 @@ class TensorMap:
 def assigned(body: tuple[Any, ...]) -> Iterator[Var]:
     """The variables that statements assign, however deep."""
     for s in body:
-        if isinstance(s, Set):
+        if isinstance(s, Set | Draw):
             yield s.variable
         for part in ("body", "orelse"):
             yield from assigned(getattr(s, part, ()))

@@ -16,7 +16,7 @@ from typing import Any
 from tilelayout import LayoutError
 from tilelayout.expr import Expr, Index, Var, bounds, render, substitute
 
-from .control import If, Parameter, Set, TensorMap, While, replaced
+from .control import Draw, If, Parameter, Set, TensorMap, While, replaced
 from .dtypes import dtype
 from .isa.record import SPACES, Instruction
 from .storage import Address, Buffer, Registers, Slot, View
@@ -80,7 +80,7 @@ class Comment:
     text: str
 
 
-Statement = Instr | For | Comment | Set | If | While
+Statement = Instr | For | Comment | Set | Draw | If | While
 
 
 @dataclass(frozen=True)
@@ -270,6 +270,8 @@ def unrolled(body: tuple[Statement, ...], env: Mapping[str, int] | None = None) 
             out.append(While(replaced(s.condition, env), unrolled(s.body, env), s.hoist))
         elif isinstance(s, Set):
             out.append(Set(s.variable, substitute(s.value, env)))
+        elif isinstance(s, Draw):
+            out.append(Draw(s.variable, _placed(s.counter, env)))
         elif isinstance(s, Comment):
             out.append(Comment(s.text.format_map(env)))
         else:
@@ -281,8 +283,12 @@ def _filled(argument: Argument, env: Mapping[str, int]) -> Argument:
     if isinstance(argument, tuple):
         return tuple([Slot(s.registers, substitute(s.index, env)) for s in argument])
     if isinstance(argument, Address):
-        return Address(argument.buffer, tuple([substitute(x, env) for x in argument.coordinate]))
+        return _placed(argument, env)
     return substitute(argument, env) if isinstance(argument, Expr) else argument
+
+
+def _placed(address: Address, env: Mapping[str, int]) -> Address:
+    return Address(address.buffer, tuple([substitute(x, env) for x in address.coordinate]))
 
 
 def _peak(program: Program) -> int:
@@ -340,6 +346,8 @@ def _body_text(body: tuple[Statement, ...], indent: str) -> Iterator[str]:
             yield f"{indent}# {s.text}"
         elif isinstance(s, Set):
             yield f"{indent}{s.variable.name} = {render(s.value, 'python')}"
+        elif isinstance(s, Draw):
+            yield f"{indent}{s.variable.name} = drawn from {address_text(s.counter)}"
         elif isinstance(s, If | While):
             yield f"{indent}{'if' if isinstance(s, If) else 'while'} {s.condition}:"
             yield from _body_text(s.body, indent + "    ")
@@ -357,6 +365,12 @@ def instr_text(instr: Instr) -> str:
     ])  # fmt: skip
 
 
+def address_text(address: Address) -> str:
+    """A place in a buffer."""
+    inside = ", ".join(render(x, "python") for x in address.coordinate)
+    return f"{address.buffer.name}({inside})"
+
+
 def step_text(step: Step) -> str:
     """The same of an executed one."""
     return _named(
@@ -369,9 +383,8 @@ def _named(instruction: Instruction, arguments: Sequence[Any]) -> str:
     names: dict[str, list[str]] = {}
     for operand, a in zip(instruction.operands, arguments, strict=True):
         if isinstance(a, Address):
-            inside = ", ".join(render(x, "python") for x in a.coordinate)
             bit = [f"bit {render(a.bit, 'python')}"] if a.buffer.per_unit > 1 else []
-            names[operand.name] = [f"{a.buffer.name}({inside})", *bit]
+            names[operand.name] = [address_text(a), *bit]
         elif isinstance(a, Parameter | TensorMap):
             names[operand.name] = [a.name]
         else:
@@ -379,6 +392,6 @@ def _named(instruction: Instruction, arguments: Sequence[Any]) -> str:
     return instruction.text(names)
 
 
-__all__ = ["Address", "Argument", "Buffer", "Comment", "For", "If", "Instr", "Parameter", "Program", "Registers",
-           "Set", "Slot", "Statement", "Step", "TensorMap", "View", "While", "compiled", "every", "instr_text",
-           "program_text", "step_text", "unrolled", "walk"]  # fmt: skip
+__all__ = ["Address", "Argument", "Buffer", "Comment", "Draw", "For", "If", "Instr", "Parameter", "Program",
+           "Registers", "Set", "Slot", "Statement", "Step", "TensorMap", "View", "While", "address_text", "compiled",
+           "every", "instr_text", "program_text", "step_text", "unrolled", "walk"]  # fmt: skip

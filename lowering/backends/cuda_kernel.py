@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 from tilelayout.expr import Index
 
-from ..isa.protocols import BULK_STORE
+from ..isa.protocols import BULK_STORE, COUNT
 from ..isa.record import Instruction, Operand
-from ..program import Address, Buffer, Instr, Program, TensorMap, every
+from ..program import Address, Buffer, Draw, Instr, Program, Statement, TensorMap, every
 from .address import packing
 from .cuda_helpers import SHARED_ADDRESS, Helpers, has_bit
 from .cuda_text import KEYWORDS, REGISTER_TYPE, element_type, function, in_sum, no_macro
@@ -55,7 +56,8 @@ class KernelText(ABC):
         by_threads = [s for s in instructions if s.instruction.stores]
         by_engine = [s for s in instructions if s.instruction.protocol == BULK_STORE]
         found = {a.buffer.name for s in by_threads for a in s.arguments if isinstance(a, Address)}
-        return found | {a.buffer.name for s in by_engine for a in s.arguments if isinstance(a, TensorMap)}
+        found |= {a.buffer.name for s in by_engine for a in s.arguments if isinstance(a, TensorMap)}
+        return found | {c.buffer.name for c in counters(self.program.body)}
 
     def register_arrays(self) -> list[str]:
         """A declaration for each group of registers."""
@@ -89,6 +91,15 @@ class KernelText(ABC):
     def shared_place(self, address: Address) -> str:
         """A place in shared memory, as instructions take it."""
         return f"{self.place_of}({self.place(address)})"
+
+
+def counters(body: tuple[Statement, ...]) -> Iterator[Address]:
+    """What is drawn from, and counted on."""
+    for s in every(body):
+        if isinstance(s, Draw):
+            yield s.counter
+        elif isinstance(s, Instr) and s.instruction.protocol == COUNT:
+            yield from (a for a in s.arguments if isinstance(a, Address))
 
 
 def _note(b: Buffer, name: str) -> str:

@@ -12,7 +12,18 @@ from textwrap import wrap
 from tilelayout import LayoutError
 from tilelayout.expr import Bitwise, Division, Index, Polynomial, Shift, render, variables
 
-from ..control import GRID, Compare, Condition, Parameter, Set, TensorMap, assigned, comparisons, mentioned
+from ..control import (
+    GRID,
+    Compare,
+    Condition,
+    Draw,
+    Parameter,
+    Set,
+    TensorMap,
+    assigned,
+    comparisons,
+    mentioned,
+)
 from ..isa.operand_map import LANES
 from ..isa.parameter import LOAD_PARAMETER
 from ..isa.record import Instruction, Operand
@@ -101,6 +112,8 @@ class StructuredText(KernelText):
         for s in every(self.body):
             if isinstance(s, Set):
                 found |= {v.name for v in variables(s.value)}
+            elif isinstance(s, Draw):
+                found |= {"lane", *[v.name for v in variables(s.counter.element)]}
             elif isinstance(s, If | While):
                 found |= {v.name for v in mentioned(s.condition)}
             elif isinstance(s, Instr):
@@ -153,6 +166,8 @@ class StructuredText(KernelText):
                 out.append(indent + comment_line(s.text))
             elif isinstance(s, Set):
                 out.append(f"{indent}{self.spelled[s.variable.name]} = {self.integer(s.value)};")
+            elif isinstance(s, Draw):
+                out += [indent + line for line in self.draw(s)]
             elif isinstance(s, While):
                 # The program says how often instructions are repeated in the text; the compiler shall not.
                 out += [f"{indent}#pragma unroll 1", f"{indent}while ({self.condition(s.condition)}) {{"]
@@ -165,6 +180,14 @@ class StructuredText(KernelText):
             else:
                 out.append(indent + self.call(s))  # type: ignore[arg-type]
         return out
+
+    def draw(self, s: Draw) -> list[str]:
+        """Lane 0 adds one, and all have what it found."""
+        drawn, lane = self.spelled[s.variable.name], self.spelled["lane"]
+        return [
+            f"if ({lane} == 0) {drawn} = atomicAdd({self.place(s.counter)}, 1);",
+            f"{drawn} = __shfl_sync(0xffffffffu, {drawn}, 0);",
+        ]
 
     def call(self, instr: Instr) -> str:
         """One instruction."""

@@ -8,7 +8,18 @@ from __future__ import annotations
 from tilelayout import LayoutError
 from tilelayout.expr import Index, Var
 
-from ..control import GRID, RELATIONS, Compare, Condition, Parameter, Set, TensorMap, assigned, comparisons
+from ..control import (
+    GRID,
+    RELATIONS,
+    Compare,
+    Condition,
+    Draw,
+    Parameter,
+    Set,
+    TensorMap,
+    assigned,
+    comparisons,
+)
 from ..isa.operand_map import LANES
 from ..program import (
     Address,
@@ -31,6 +42,8 @@ from .scopes import ScopedCode, flat
 from .shared_memory import SharedMemory
 
 LANE = Var("lane", 0, LANES - 1)
+DRAWN = 32
+"""Bits of a counter."""
 _IMMEDIATE = 1 << 30
 """Immediate offsets are signed numbers of 32 bits."""
 _BASE = {"global": ("_global_{}", (1 << 62) - 1), "shared": ("_shared_{}", (1 << 24) - 1)}
@@ -142,6 +155,8 @@ class StructuredModule:
                 self.code.line(comment_line(s.text))
             elif isinstance(s, Set):
                 self.assign(s)
+            elif isinstance(s, Draw):
+                self.draw(s)
             elif isinstance(s, If):
                 self.branch(s)
             elif isinstance(s, While):
@@ -150,15 +165,33 @@ class StructuredModule:
                 self.code.line(self.instruction(s))  # type: ignore[arg-type]
 
     def assign(self, s: Set) -> None:
-        name = s.variable.name
-        if name not in self.registers:
-            self.declare(s.variable, name)
-        register, bits = self.registers[name]
-        if width(s.variable) > bits:
-            raise LayoutError("Set", f"{name} is assigned with bounds of 64 bits after bounds of 32")
+        register, bits = self.assigned(s.variable)
         value = self.code.value(s.value, bits)
-        self.code.forget(name)
+        self.code.forget(s.variable.name)
         self.code.line(f"mov.b{bits} {register}, {value};")
+
+    def draw(self, s: Draw) -> None:
+        """Lane 0 adds one, and all have what it found."""
+        register, bits = self.assigned(s.variable)
+        if bits > DRAWN:
+            raise LayoutError("Draw", f"{s.variable.name} has bounds of {bits} bits, a counter has {DRAWN}")
+        place, lane = self.place(s.counter), self.registers["lane"][0]
+        self.code.forget(s.variable.name)
+        self.code.line(
+            f"{{ .reg .pred P; .reg .b32 x; setp.eq.u32 P, {lane}, 0; "
+            f"@P atom.relaxed.gpu.global.add.u32 x, [{place}], 1; "
+            f"shfl.sync.idx.b32 {register}, x, 0, 31, 0xffffffff; }}"
+        )
+
+    def assigned(self, variable: Var) -> tuple[str, int]:
+        """The register, and its width, of a variable that a statement assigns."""
+        name = variable.name
+        if name not in self.registers:
+            self.declare(variable, name)
+        register, bits = self.registers[name]
+        if width(variable) > bits:
+            raise LayoutError("Set", f"{name} is assigned with bounds of 64 bits after bounds of 32")
+        return register, bits
 
     def branch(self, s: If) -> None:
         predicate = self.predicate(s.condition)

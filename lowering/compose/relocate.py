@@ -7,7 +7,7 @@ from typing import Any
 
 from tilelayout.expr import Expr, Index, substitute
 
-from ..control import If, Set, TensorMap, While, replaced
+from ..control import Draw, If, Set, TensorMap, While, replaced
 from ..program import Address, Buffer, Comment, Instr, Registers, Slot, Statement, unrolled
 
 
@@ -46,6 +46,8 @@ class _Move:
             return While(replaced(s.condition, self.values), self.all(s.body), s.hoist)
         if isinstance(s, Set):
             return Set(s.variable, self.index(s.value))
+        if isinstance(s, Draw):
+            return Draw(s.variable, self.address(s.counter))
         return Comment(s.text.replace("{", "{{").replace("}", "}}")) if isinstance(s, Comment) else s
 
     def all(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -55,14 +57,17 @@ class _Move:
         if isinstance(a, tuple):
             return tuple([Slot(self.registers.get(s.registers, s.registers), s.index) for s in a])
         if isinstance(a, Address):
-            coordinate = tuple([self.index(x) for x in a.coordinate])
-            if a.buffer not in self.buffers:
-                return Address(a.buffer, coordinate)
-            buffer, shift = self.buffers[a.buffer]
-            return Address(buffer, (coordinate[0] + shift,))
+            return self.address(a)
         if isinstance(a, TensorMap) or not isinstance(a, Expr):
             return a
         return self.index(a)
+
+    def address(self, a: Address) -> Address:
+        coordinate = tuple([self.index(x) for x in a.coordinate])
+        if a.buffer not in self.buffers:
+            return Address(a.buffer, coordinate)
+        buffer, shift = self.buffers[a.buffer]
+        return Address(buffer, (coordinate[0] + shift,))
 
     def index(self, x: Index) -> Index:
         return substitute(x, self.values) if self.values and isinstance(x, Expr) else x

@@ -53,5 +53,11 @@ BULK_WAIT = "bulk_wait"
 PROXY_FENCE = "proxy_fence"
 """What the thread can see of shared memory, the copy engine sees from here on."""
 
+COUNT = "count"
+"""``counter`` (global): one more; releases what the warp wrote to global memory before, to threads and the copy engine
+of every CTA that waits for it."""
+COUNT_WAIT = "count_wait"
+"""``counter``, ``count``: wait until the counter is no less; acquires what was counted."""
+
 HINT = "hint"
 """Changes no value: a prefetch, a change of the number of registers."""

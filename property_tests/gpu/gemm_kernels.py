@@ -98,6 +98,12 @@ def further() -> Iterator[Spec]:
     for a, b in ORDERS:
         yield Spec(f"f16 packed {a[0]}{b[0]}", options={"A": a, "B": b}, feed="tma",
                    cut=((64, 64), {"packed": "AB"}), align={"A": 2, "B": 2, "D": 2}, packed=True)  # fmt: skip
+    # So small that there are more tiles than multiprocessors: only what later ones need is copied beside the product.
+    beside: dict[str, Any] = {"tile": (16, 32, 64), "warps": (1, 2), "packed": "AB", "beside": True}
+    yield Spec("f16 packed beside", options=both, feed="tma", cut=((16, 64), {**beside, "group": 4}),
+               align={"A": 2, "B": 2, "D": 2}, packed=True)  # fmt: skip
+    yield Spec("s8 packed beside", "int8", both, feed="tma", cut=((16, 64), beside),
+               align={"A": 1, "B": 1, "D": 4}, packed=True)  # fmt: skip
     yield Spec("s8 packed, cp.async", "int8", both, feed="cp_async", cut=((64, 64), {"packed": "A"}),
                align={"A": 1, "D": 4}, packed=True)  # fmt: skip
     parts = {"packed": "AB", "splits": 2, "slots": 0}

@@ -188,6 +188,45 @@ def room() -> dict[str, Any]:
     return {}
 
 
+# --- copies beside the product --------------------------------------------------------------------
+
+
+def beside() -> dict[str, Any]:
+    """Large products of badly aligned factors in every orientation, and several at once, which share the GPU: each
+    launch waits for copies that its own CTAs make, however many of these are under way.
+    """
+    import torch
+
+    m, n, k = 2601, 2999, 2101
+    seen: set[str] = set()
+    for a, b in [(x, y) for x in ("row", "column") for y in ("row", "column")]:
+        for kind, d in (("float16", "row"), ("bfloat16", "column")):
+            made = gemm(kind, A=a, B=b, D=d)
+            given = random(m, k, kind=kind, order=a), random(k, n, kind=kind, order=b)
+            found = torch.full(
+                (m, n) if d == "row" else (n, m), torch.nan, dtype=given[0].dtype, device="cuda"
+            )
+            found = found if d == "row" else found.T
+            for _ in range(3):
+                made(*given, found)
+            close(found, given[0].double() @ given[1].double(), 1e-2)
+            seen |= {str(x.config) for x in made._built.values() if x.config.beside}
+    if not seen:
+        raise ValueError("no configuration copies beside the product")
+    made, streams = gemm("float16"), [torch.cuda.Stream() for _ in range(3)]
+    sets = [(random(m, k + i), random(k + i, n), torch.empty(m, n, dtype=torch.float16, device="cuda"))
+            for i in range(0, 6, 2)]  # fmt: skip
+    torch.cuda.synchronize()
+    for _ in range(20):
+        for stream, x in zip(streams, sets, strict=True):
+            with torch.cuda.stream(stream):
+                made(*x)
+    torch.cuda.synchronize()
+    for a, b, d in sets:
+        close(d, a.double() @ b.double())
+    return {"configurations": len(seen)}
+
+
 def rows() -> list[Row]:
     """(name, what to run)."""
     texts: list[tuple[str, str, dict[str, Any]]] = [
@@ -203,6 +242,7 @@ def rows() -> list[Row]:
         ],
         ("matmul: orders", products),
         ("matmul: epilogues", epilogues),
+        ("copies beside the product", beside),
         ("tuning: given", tuning),
         ("tuning: a search", searching),
         ("room on a multiprocessor", room),

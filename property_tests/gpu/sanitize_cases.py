@@ -112,6 +112,11 @@ CASES: dict[str, Case] = {
     "tma, packed": case(
         extents=(77, 71, 151), config=replace(BULK, packed="AB"), alignment=2, orders=COLUMN_ROW
     ),
+    "tma, packed, the rest beside": case(
+        extents=(240, 330, 70),
+        config=Config((16, 32, 64), (1, 2), 3, "tma", group=4, packed="AB", beside=True),
+        alignment=2,
+    ),
     "cp_async, packed, parts of K": case(
         extents=(77, 71, 251), config=replace(COPIES, packed="AB", splits=2), alignment=2, batches=(2, 2)
     ),

@@ -15,6 +15,7 @@ import numpy as np
 
 from lowering.dtypes import dtype
 from lowering.kernels import Config, GemmKernel, gemm
+from lowering.kernels.gemm.beside import refusal as beside_refusal
 from lowering.kernels.gemm.config import Feed
 from lowering.kernels.gemm.problem import ACCUMULATORS, OUTPUTS, Problem
 from lowering.kernels.gemm.reduce import first_problem
@@ -278,6 +279,10 @@ def _further(rng: random.Random, case: Case, config: Config) -> Config:
         feeds: list[Feed] = ["registers", *["cp_async"] * (where.sm >= 80), *["tma"] * (where.sm >= 90)]
         other = replace(config, feed=rng.choice(feeds))
         config = other if _cut(problem, other) else config
+    both = [replace(config, packed=x, beside=True) for x in ("A", "B", "AB")]
+    both = [c for c in both if not beside_refusal(problem, c)]
+    if both and rng.random() < 0.55:
+        config = rng.choice(both)
     return config
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from lowering.backends.cta_machine import run_grid
 from lowering.dtypes import dtype
 from lowering.kernels.gemm.built import Built
-from lowering.kernels.gemm.chain import OUTPUTS, Space, links, spaces
+from lowering.kernels.gemm.chain import Space, links, spaces
 from lowering.kernels.gemm.numbers import Extents, grid_size
 from lowering.kernels.gemm.shapes import Shaped
+from lowering.kernels.gemm.simulate import filled
 from lowering.program import Program
 
 from .problems import Case, Placed
@@ -59,16 +60,23 @@ def simulated(
     mine = {names[name]: x for name, x in given.items()}
     beta = 1.0 if case.beta is None else case.beta
     order = case.schedule if schedule is None else schedule
-    mine |= {name: _space(space) for name, space in spaces(built, extents).items()}
+    own = spaces(built, extents)
+    mine |= {name: _space(space) for name, space in own.items()}
+    holds = {name: np.zeros(space.elements, bool) for name, space in own.items()}
+    holds["D"] = np.full(mine["D"].flat.size - mine["D"].offset, written)
     for link in links(built):
         program = change(link.built.program) if link.built is built else link.built.program
         values = link.built.values(extents, case.alpha, beta)
         tensors = {b.name: link.array(b.name) for b in program.buffers if b.space == "global"}
         arrays = {t: mine[name] for t, name in tensors.items()}
-        out = next(t for t in tensors if t in OUTPUTS)
-        flat = _launched(link.built, program, values, arrays, out, order, numerics, written)
-        mine[tensors[out]] = replace(mine[tensors[out]], flat=flat, offset=0)
-    d = given["D"]
+        held = {t: holds[name] for t, name in tensors.items() if name in holds}
+        found = _launched(link.built, program, values, arrays, held, order, numerics)
+        for t, name in tensors.items():
+            if name in holds:
+                mine[name] = replace(mine[name], flat=found[t], offset=0)
+            if name in own:
+                holds[name] = holds[name] | filled(link, name, own[name], extents)
+    d, flat = given["D"], mine["D"].flat
     rest = ~_inside(d)
     assert flat[rest].tobytes() == d.flat[d.offset :][rest].tobytes()
     return Placed(flat, 0, d.shape, d.strides).array
@@ -86,12 +94,11 @@ def _launched(
     program: Program,
     values: dict[str, Any],
     arrays: dict[str, Placed],
-    out: str,
+    holds: dict[str, Any],
     schedule: int,
     numerics: str,
-    written: bool,
 ) -> Any:
-    """The memory of the result after one kernel."""
+    """The memory after one kernel; `holds` says what of it holds something before, where that is not all."""
     inside = {name: _inside(x) for name, x in arrays.items()}
     return run_grid(
         program,
@@ -100,9 +107,9 @@ def _launched(
         {p.name: values[p.name] for p in program.parameters},
         numerics=numerics,
         schedule=schedule,
-        written={out: np.full(inside[out].shape, written)},
+        written=holds,
         guarded={name: ~mask for name, mask in inside.items()},
-    )[out]
+    )
 
 
 def _inside(x: Placed) -> Any:

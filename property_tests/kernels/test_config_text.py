@@ -36,6 +36,7 @@ def configs(draw: Any) -> Config:
         "sender": draw(st.sampled_from(SENDERS)),
         "spread": draw(st.booleans()),
         "packed": draw(st.sampled_from(PACKED)),
+        "beside": draw(st.booleans()),
     }
     assert set(given) == {f.name for f in fields(Config)}
     assume(given["slots"] or given["sender"] == "bulk")  # without slots nobody sends

@@ -86,6 +86,14 @@ def test_every_part_has_its_variant_and_the_others_their_reason(feed: str, unass
 CHAINS = {
     "whole": ({}, ["multiplies"]),
     "packed": ({"packed": "AB"}, ["copies A", "copies B", "multiplies"]),
+    "beside": (
+        {"packed": "AB", "beside": True, "feed": "tma"},
+        [
+            "copies what the first tiles need of A",
+            "copies what the first tiles need of B",
+            "multiplies, and copies the rest",
+        ],
+    ),
     "parts": ({"splits": 4}, ["multiplies parts of K", "adds the parts"]),
     "both": ({"packed": "A", "splits": 2}, ["copies A", "multiplies parts of K", "adds the parts"]),
 }
@@ -96,7 +104,8 @@ CHAINS = {
 def test_every_kernel_of_a_call_has_its_pieces(chain: str, order: str, unassembled: None) -> None:
     """In order, each with its variant and the reasons of the others; they are those of the kernel's program."""
     changed, kernels = CHAINS[chain]
-    made = gemm("float16", D=order, target="sm_80", config=replace(SMALL["cp_async"], **changed))
+    config = replace(SMALL["cp_async"], **changed)
+    made = gemm("float16", D=order, target="sm_80" if config.feed == "cp_async" else "sm_90a", config=config)
     text = made.explain(300, 200, 512)
     found = links(made.best)
     assert [link.what for link in found] == kernels

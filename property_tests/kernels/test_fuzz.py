@@ -80,6 +80,7 @@ def test_what_is_drawn_reaches_everything() -> None:
     seen.update("threads" for c in cases if c.config and c.config.slots and c.config.sender == "threads")
     seen.update("spread" for c in cases if c.config and c.config.spread)
     seen.update(f"packed {c.config.packed}" for c in cases if c.config)
+    seen.update("beside" for c in cases if c.config and c.config.beside)
     seen.update("splits" for c in cases if c.config and c.config.splits > 1)
     seen.update("unroll" for c in cases if c.config and c.config.unroll > 1)
     seen.update("batched" for c in cases if c.batches)
@@ -90,7 +91,7 @@ def test_what_is_drawn_reaches_everything() -> None:
     wanted = {"float16", "bfloat16", "tfloat32", "float64", "int8", "uint8", "float8_e4m3fn", "float8_e5m2"}
     wanted |= {"sm_75", "sm_80", "sm_89", "sm_90a", "feed tma", "feed cp_async", "feed registers", "chosen"}
     wanted |= {f"{name} {order}" for name in "ABCD" for order in ("row", "column")}
-    wanted |= {"threads", "spread", "packed A", "packed B", "packed AB"}
+    wanted |= {"threads", "spread", "packed A", "packed B", "packed AB", "beside"}
     wanted |= {
         "bias row",
         "bias column",

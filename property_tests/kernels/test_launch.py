@@ -37,9 +37,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "parts": {"config": PARTS},
     "TMA": {"B": "column", "config": TMA},
     "packed": {"B": "column", "config": replace(TMA, packed="AB")},
+    "packed, beside": {"B": "column", "config": replace(TMA, packed="AB", beside=True)},
     "packed, parts": {"config": replace(PARTS, packed="B")},
 }
-LAUNCHES = {"parts": 2, "packed": 3, "packed, parts": 3}
+LAUNCHES = {"parts": 2, "packed": 3, "packed, beside": 3, "packed, parts": 3}
 """Kernels of a call, of those that have several."""
 
 

@@ -169,6 +169,7 @@ def test_factors_are_packed_where_it_is_worth_it(
     found = Extents(m, n, k, 1, {"A": k, "B": k, "D": n}, {})
     chosen = choose(problem, SM_90, found)
     assert chosen.packed == packed
+    assert chosen.beside == bool(packed and min(sizes) > 2000)
     assert not packed or chosen.feed == "tma"
     some = first(problem, SM_90, found, 132)
     assert some[0] == chosen

@@ -15,6 +15,7 @@ from ...program import Address, Instr, instr_text
 from .expressions import Expressions, per_lane
 from .faults import Wrong
 from .lanes import Lanes
+from .order import Order
 from .plan import Plan, Shared, access_bytes
 from .shadow import Touch, touch
 
@@ -62,10 +63,26 @@ class AddressOperand:
         used = index[: self._used] if self._collective else index
         try:
             self.check_alignment(used, bit)
-            memory.check(used, self.count, stores, warp.cta.number)
+            memory.check(used, self.count, stores, warp.cta.order)
         except Wrong as wrong:
             self.fail(warp, lanes, used, wrong)
         return Place(memory.data, index[None], bit if isinstance(bit, int) else bit[None])
+
+    def counter(self, warp: Warp, lanes: Lanes) -> tuple[tuple[str, int], Any]:
+        """The element in global memory that all lanes name: buffer and number, and what holds the buffer.
+
+        Errors: MachineError for lanes that name several, and a place outside the buffer.
+        """
+        index, _ = self.index(warp, lanes)
+        memory, at = warp.cta.memory[self.buffer.name], int(index[0])
+        try:
+            self.check_alignment(index)
+            if (index != at).any():
+                raise Wrong("lanes name several counters", int((index != at).argmax()))
+            memory.check(index[:1], 1, False, Order.all_knowing(warp.cta.launch.ctas))
+        except Wrong as wrong:
+            self.fail(warp, lanes, index, wrong)
+        return (self.buffer.name, at), memory.data
 
     # --- shared ---------------------------------------------------------------------------------
 

@@ -149,7 +149,7 @@ class BulkBegin:
             memory = cta.memory[self._map.buffer.name]
             index, inside = cta.launch.boxes[self._map.name].places(coordinates, not self._loads)
             try:
-                memory.check(index[inside], 1, not self._loads, cta.number)
+                memory.check(index[inside], 1, not self._loads, cta.order)
             except Wrong as wrong:
                 raise self._explained(cta, wrong, coordinates, inside) from None
             shadow = cta.shared.shadows[self._address.buffer.name]

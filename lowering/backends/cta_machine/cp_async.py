@@ -185,7 +185,7 @@ class CopyBegin:
             used = index[mine]
             try:
                 self._source.check_alignment(used, bit if isinstance(bit, int) else bit[mine])
-                memory.check(used, -(-size // unit), False, warp.cta.number)
+                memory.check(used, -(-size // unit), False, warp.cta.order)
             except Wrong as wrong:
                 self._source.fail(warp, lanes_at(lanes.index[mine]), used, wrong)
         return index

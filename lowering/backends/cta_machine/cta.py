@@ -12,6 +12,7 @@ from .bulk import Engine
 from .clocks import Clocks
 from .lanes import EVERY, lanes_of
 from .mbarrier import MBarrier
+from .order import Counters, Order
 from .plan import BARRIER_BYTES, Plan
 from .shared_memory import CTAShared
 from .statements import Compiled, run_all
@@ -33,6 +34,8 @@ class Launch:
         memory: buffers in global memory, by name.
         boxes: tensor maps, by name.
         numerics: model of sums.
+        ctas: how many.
+        counters: who has counted what.
     """
 
     values: dict[str, int]
@@ -40,13 +43,15 @@ class Launch:
     memory: dict[str, GlobalBuffer]
     boxes: dict[str, Boxes]
     numerics: str
+    ctas: int
+    counters: Counters
 
 
 class CTA:
     """A CTA that is about to begin.
 
     Attributes:
-        number: its number in the launch.
+        order: its number in the launch, and what it knows of the others.
         name: for messages.
         clocks: who knows what.
         shared: its shared memory.
@@ -65,7 +70,8 @@ class CTA:
         number: int,
         schedule: Schedule,
     ) -> None:
-        self.plan, self.launch, self.schedule, self.number = plan, launch, schedule, number
+        self.plan, self.launch, self.schedule = plan, launch, schedule
+        self.order = Order(number, launch.ctas)
         self.name = f"CTA {at[0]}" if at[1:] == (0, 0) else f"CTA {at}"
         self.memory, self.numerics = launch.memory, launch.numerics
         self.clocks = Clocks(plan.warps, plan.barriers, plan.copies_arrive)

@@ -10,6 +10,7 @@ from tilelayout import LayoutError
 
 from ...program import Buffer
 from .faults import Wrong
+from .order import Order
 from .plan import held_type
 
 
@@ -20,7 +21,8 @@ class GlobalBuffer:
         buffer: the buffer.
         data: its elements, flat; bytes where elements share them.
 
-    CTAs are not ordered: what one has written no other may read or write.
+    CTAs are not ordered but by counters: what one has written no other may read or write that has not waited for a
+    count behind it.
     """
 
     def __init__(self, buffer: Buffer, array: Any, written: Any, guarded: Any, several: bool) -> None:
@@ -28,16 +30,16 @@ class GlobalBuffer:
         self.data = _flat(buffer, array)
         self._written = _mask(buffer, "written", written, self.data.size)
         self._guarded = _mask(buffer, "guarded", guarded, self.data.size)
-        self._owner = (
-            np.zeros(self.data.size, np.int32) if several else None
-        )  # the CTA that wrote it, from 1 on
+        # The CTA that wrote it, from 1 on, and when, by its own counts.
+        self._owner = np.zeros(self.data.size, np.int32) if several else None
+        self._time = np.zeros(self.data.size, np.int32) if several else None
 
     def bytes(self) -> Any:
         """The elements as bytes, the same memory."""
         return self.data.view(np.uint8)
 
-    def check(self, index: Any, count: int, stores: bool, cta: int) -> None:
-        """Whether that CTA may read, or write, `count` elements from each index ``[n]`` on; writes are noted.
+    def check(self, index: Any, count: int, stores: bool, order: Order) -> None:
+        """Whether a CTA may read, or write, `count` elements from each index ``[n]`` on; writes are noted.
 
         Errors: Wrong.
         """
@@ -60,14 +62,15 @@ class GlobalBuffer:
             self._require(self._written[touched], touched, f"reads an element of {name} that holds nothing")
         if self._owner is not None:
             owner = self._owner[touched]
-            good = (owner == 0) | (owner == cta + 1)
+            good = (owner == 0) | (owner == order.cta + 1) | (self._time[touched] < order.known[owner])
             action = "overwrites" if stores else "reads"
             self._require(good, touched, f"{action} what another CTA has written in {name}")
         if stores:
             if self._written is not None:
                 self._written[touched] = True
             if self._owner is not None:
-                self._owner[touched] = cta + 1
+                self._owner[touched] = order.cta + 1
+                self._time[touched] = order.now
 
     def _require(self, good: Any, touched: Any, problem: str) -> None:
         if not good.all():

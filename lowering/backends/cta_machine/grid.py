@@ -16,6 +16,7 @@ from ...program import Program
 from .boxes import Boxes
 from .cta import CTA, Launch
 from .global_memory import GlobalBuffer
+from .order import Counters
 from .plan import Plan, maps_of
 from .schedule import Schedule
 from .statements import Compiled, sequence
@@ -111,7 +112,8 @@ def run_grid(
         for name, b in buffers.items()
     }
     values |= dict(zip(("ctas", "ctas_y", "ctas_z"), grid, strict=True))
-    launch = Launch(values, words, held, {m.name: Boxes(m, values) for m in code.maps}, numerics)
+    boxes = {m.name: Boxes(m, values) for m in code.maps}
+    launch = Launch(values, words, held, boxes, numerics, count, Counters(count))
     order = Schedule(schedule)
     for number in order.order(count):
         at = (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...isa import protocols as names
-from ...program import Instr, instr_text
+from ...program import Address, Instr, instr_text
+from .access import AddressOperand
 from .bulk import BulkBegin
 from .cp_async import CopyBegin, arrive_later
 from .expressions import Expressions, per_lane
@@ -291,6 +292,47 @@ class ProxyFence(Protocol):
         warp.cta.clocks.fence(warp.number, lanes)
 
 
+# --- counters -----------------------------------------------------------------------------------
+
+
+def _counter(plan: Plan, instr: Instr) -> AddressOperand:
+    """The operand that names a counter."""
+    operands = zip(instr.instruction.operands, instr.arguments, strict=True)
+    operand, address = next((o, a) for o, a in operands if isinstance(a, Address))
+    return AddressOperand(plan, instr, operand, address)
+
+
+class Count(Protocol):
+    """One more, for all that the warp did before."""
+
+    orders = True
+
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        super().__init__(plan, instr)
+        self._counter = _counter(plan, instr)
+
+    def act(self, warp: Warp, lanes: Lanes) -> None:
+        place, data = self._counter.counter(warp, lanes)
+        data[place[1]] += 1
+        warp.cta.launch.counters.count(place, warp.cta.order)
+
+
+class CountWait(Waiting):
+    """The warp waits for a counter."""
+
+    def __init__(self, plan: Plan, instr: Instr) -> None:
+        super().__init__(plan, instr)
+        self._counter = _counter(plan, instr)
+
+    def begin(self, warp: Warp, lanes: Lanes) -> Wait:
+        (name, at), data = self._counter.counter(warp, lanes)
+        count = self.value("count", warp, lanes)
+        return Wait(lambda: data[at] >= count, lambda: f"{name}[{at}], which is {data[at]}, to reach {count}")
+
+    def end(self, warp: Warp, lanes: Lanes) -> None:
+        warp.cta.launch.counters.waited(self._counter.counter(warp, lanes)[0], warp.cta.order)
+
+
 PROTOCOLS: dict[str, Callable[[Plan, Instr], Any]] = {
     names.CTA_BARRIER: CTABarrier,
     names.NAMED_BARRIER: NamedBarrier,
@@ -310,6 +352,8 @@ PROTOCOLS: dict[str, Callable[[Plan, Instr], Any]] = {
     names.BULK_WAIT_READ: BulkWaitRead,
     names.BULK_WAIT: BulkWait,
     names.PROXY_FENCE: ProxyFence,
+    names.COUNT: Count,
+    names.COUNT_WAIT: CountWait,
     names.HINT: Hint,
 }
 """Protocol -> the class that carries it out."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...control import If, Set, While
+from ...control import Draw, If, Set, While
 from ...errors import MachineError
+from ...isa.counting import COUNT
 from ...program import Comment, Instr, Statement, instr_text
+from .access import AddressOperand
 from .expressions import Expressions, Truth, check_bounds
-from .instructions import Functions, General, RegisterUse
+from .instructions import Functions, General, RegisterUse, check_together
 from .lanes import Lanes, lanes_of
 from .plan import Plan
 from .protocols import PROTOCOLS, Protocol, Waiting
@@ -122,6 +125,26 @@ class Assign:
         )
 
 
+class Drawing:
+    """``Draw``: the warp's lanes, which are all there, have the same number."""
+
+    def __init__(self, plan: Plan, statement: Draw) -> None:
+        self._variable = statement.variable
+        text = f"{self._variable.name} = draw [{{counter}}];"
+        self._instr = Instr(replace(COUNT, name="draw", template=text), (statement.counter,))
+        self._counter = AddressOperand(plan, self._instr, COUNT.operands[0], statement.counter)
+
+    def run(self, warp: Warp, lanes: Lanes) -> None:
+        """Take the number and count it."""
+        check_together(warp, lanes, self._instr)
+        (_, at), data = self._counter.counter(warp, lanes)
+        found, v = int(data[at]), self._variable
+        data[at] += 1
+        outside = f"{found} is outside the bounds {v.lo} to {v.hi} of {v.name}"
+        check_bounds(found, v.lo, v.hi, lanes, lambda _: warp.fault(instr_text(self._instr), 0, outside))
+        warp.values[v.name], warp.held[v.name] = found, lanes.mask
+
+
 def filled(value: Any, lanes: Lanes) -> Any:
     """An array of 32 in whose other lanes stands what one of the lanes has: it is in bounds."""
     array = np.asarray(value)
@@ -158,13 +181,13 @@ class Loop:
             yield None
 
 
-Compiled = Straight | Await | Assign | Branch | Loop
+Compiled = Straight | Await | Assign | Drawing | Branch | Loop
 
 
 def run_all(parts: list[Compiled], warp: Warp, lanes: Lanes) -> Steps:
     """The statements, in order."""
     for part in parts:
-        if isinstance(part, Assign):
+        if isinstance(part, Assign | Drawing):
             part.run(warp, lanes)
         else:
             yield from part.run(warp, lanes)
@@ -191,6 +214,8 @@ def sequence(plan: Plan, body: tuple[Statement, ...]) -> list[Compiled]:
             parts.append(Await(_protocol(plan, s)))  # type: ignore[arg-type]
         elif isinstance(s, Set):
             parts.append(Assign(s))
+        elif isinstance(s, Draw):
+            parts.append(Drawing(plan, s))
         elif isinstance(s, If):
             parts.append(Branch(plan, s))
         elif isinstance(s, While):

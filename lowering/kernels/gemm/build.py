@@ -11,6 +11,7 @@ from ...control import Parameter
 from ...program import Program
 from ...target import Target
 from . import by_copies, by_threads, by_tma, roles
+from .beside import Rest
 from .config import Config
 from .globals import batch_stride, global_buffer, leading
 from .problem import Problem
@@ -26,8 +27,13 @@ ZERO = Parameter("zero", "s32", 0, 1)
 """Always 0, which the assembler does not know."""
 
 
-def build(problem: Problem, config: Config, target: Target) -> Program:
+def build(problem: Problem, config: Config, target: Target, rest: Rest | None = None) -> Program:
     """The kernel's program; of a problem in parts (``splits``) the first of two, see `reduce`.
+
+    Args:
+        problem: whose factors lie as the kernel reads them.
+        config, target: how it is cut, and for what.
+        rest: what the kernel copies beside the product.
 
     Errors: LayoutError for a way to cut that the target has no room for, or that instructions do not divide.
     """
@@ -38,7 +44,7 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     store = (collected_store if config.slots else direct_store)(problem, config, stages, target)
     scratch, barriers = store.scratch, roles.barriers(config.stages)
     if config.feed == "tma":
-        statements = by_tma.body(problem, config, stages, ZERO.variable, store, target)
+        statements = by_tma.body(problem, config, stages, ZERO.variable, store, target, rest)
     elif config.feed == "cp_async":
         statements = by_copies.body(problem, config, stages, ZERO.variable, store, target)
     else:
@@ -50,6 +56,8 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
     strides = [leading(m) for m in matrices if m.layout is None]
     if problem.batched:
         strides += [batch_stride(m) for m in matrices if m.layout is None]
+    scratch += () if rest is None else rest.scratch
+    buffers += () if rest is None else rest.buffers
     counts = M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES
     parts = (PARTS,) if config.splits > 1 else ()
     program = Program(
@@ -61,7 +69,7 @@ def build(problem: Problem, config: Config, target: Target) -> Program:
         (*buffers, *barriers),
         (stages.sums, *stages.fragments["A"], *stages.fragments["B"], *scratch),
         (),
-        (*counts, *parts, ZERO, *strides, *store.parameters),
+        (*counts, *parts, ZERO, *strides, *(() if rest is None else rest.parameters), *store.parameters),
         tensor_maps(statements),
         config.resident,
     )

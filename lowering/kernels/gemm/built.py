@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...program import Program
 from ...target import Target
 from . import kept
+from .beside import COUNTERS, before, build_reset, build_rest, counters, rest_numbers
 from .build import build
 from .config import Config
 from .kept import Kept
@@ -42,7 +43,8 @@ class Built:
     @cached_property
     def program(self) -> Program:
         """The structured program."""
-        return build(self.inner, self.config, self.target)
+        rest = build_rest(self.problem, self.config, self.target) if self.config.beside else None
+        return build(self.inner, self.config, self.target, rest)
 
     @cached_property
     def inner(self) -> Problem:
@@ -83,7 +85,8 @@ class Built:
     @property
     def identity(self) -> tuple[str, Problem, Config]:
         """What the machine code depends on beside the target."""
-        return type(self).__name__, self.inner, self.config
+        # What is copied beside the product is read as it is given.
+        return type(self).__name__, self.problem if self.config.beside else self.inner, self.config
 
     @cached_property
     def second(self) -> Built | None:
@@ -121,6 +124,8 @@ class Built:
         """Every parameter of a launch by name."""
         problem = multiplied(self.problem, self.config)
         found = numbers(problem, self.config, self.laid(extents))
+        if self.config.beside:
+            found |= rest_numbers(self.problem, self.config, extents)
         return {**found, "alpha": alpha, "beta": beta}
 
     def ordered(self, values: dict[str, Any]) -> tuple[Any, ...]:
@@ -182,7 +187,7 @@ class Packer(_Beside):
     @cached_property
     def program(self) -> Program:
         """The structured program."""
-        return build_packing(self.packing, self.target)
+        return build_packing(self.packing, self.target, build_reset() if self.config.beside else None)
 
     @property
     def cut(self) -> Config:
@@ -191,9 +196,16 @@ class Packer(_Beside):
     @property
     def identity(self) -> tuple[str, Problem, Config]:
         """What the machine code depends on beside the target."""
-        return type(self).__name__, self.packing.problem, self.cut
+        resets = " and resets" * self.config.beside
+        return type(self).__name__ + resets, self.packing.problem, self.cut
+
+    def stored(self, extents: Extents) -> Extents:
+        """What it copies for a launch of the product."""
+        return before(self.problem, self.config, self.factor, extents)
 
     def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
         """Every parameter of a launch by name."""
-        found = numbers(self.packing.problem, self.cut, self.packing.extents(extents))
+        found = numbers(self.packing.problem, self.cut, self.stored(extents))
+        if self.config.beside:
+            found[COUNTERS.name] = counters(self.config, extents)
         return {**found, "alpha": alpha, "beta": beta}

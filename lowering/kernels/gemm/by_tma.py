@@ -13,6 +13,7 @@ from ...ops import copy
 from ...program import Address, Instr, Statement
 from ...target import Target
 from ...variants.copy_bulk_tensor import bulk_bytes
+from .beside import Rest
 from .config import Config
 from .globals import window
 from .problem import Problem
@@ -42,9 +43,15 @@ def copies(problem: Problem, config: Config, stages: Stages, target: Target) -> 
 
 
 def body(
-    problem: Problem, config: Config, stages: Stages, zero: Index, store: Store, target: Target
+    problem: Problem,
+    config: Config,
+    stages: Stages,
+    zero: Index,
+    store: Store,
+    target: Target,
+    rest: Rest | None = None,
 ) -> list[Statement]:
-    """The whole kernel."""
+    """The whole kernel; `rest` is what the feeding warpgroup's other warps copy."""
     pieces = [p.program for p in copies(problem, config, stages, target)]
     moved = [
         s
@@ -59,9 +66,12 @@ def body(
     def nothing(bar: Address) -> list[Statement]:
         return [Instr(MBARRIER_ARRIVE, (bar,))]
 
-    feeding = feed(problem, config, target, announce, moved, lambda _: [], nothing)
-    one_thread = All((Compare(WARP, "==", config.multipliers), Compare(LANE, "==", 0)))
+    needs = rest.needs if rest is not None else ()
+    feeding = feed(problem, config, target, announce, moved, lambda _: [], nothing, needs)
     prefetched = [Instr(PREFETCH_MAP, (m,)) for m in tensor_maps(feeding)]
-    return two_roles(
-        problem, config, stages, zero, store, target, [If(one_thread, tuple(feeding))], 1, prefetched
-    )
+    asks, first = Compare(WARP, "==", config.multipliers), Compare(LANE, "==", 0)
+    if rest is None:
+        warpgroup = If(All((asks, first)), tuple(feeding))
+    else:
+        warpgroup = If(asks, (If(first, tuple(feeding)),), rest.copying)
+    return two_roles(problem, config, stages, zero, store, target, [warpgroup], 1, prefetched)

@@ -15,7 +15,7 @@ from .numbers import Extents, tiles_of
 from .pack import packed_problem
 from .problem import Problem
 from .reduce import SUMS
-from .refine import collecting, streaming, worth_packing
+from .refine import collecting, copying_beside, streaming, worth_packing
 from .room import ends_within_unit, feed_of, stages_of
 
 _HOPELESS = 3.0
@@ -34,7 +34,8 @@ def first(problem: Problem, target: Target, found: Extents, multiprocessors: int
     if letters:
         inner = first(packed_problem(problem, letters), target, found, multiprocessors)
         rest = _of_feeds(problem, target, found, multiprocessors)
-        return [*[replace(c, packed=letters) for c in inner], *rest[:1]]
+        packed = [replace(c, packed=letters) for c in inner]
+        return [*[copying_beside(c, problem, found, multiprocessors) for c in packed], *rest[:1]]
     return _of_feeds(problem, target, found, multiprocessors)
 
 
@@ -87,6 +88,8 @@ def _changes(config: Config, problem: Problem, target: Target, found: Extents) -
         for splits in SPLITS:
             if found.K >= splits * _DEEP * config.tile[2]:
                 yield {"splits": splits}
+    if config.packed:
+        yield {"beside": not config.beside}
     for fragments in (1, 2):
         yield {"fragments": fragments}
     for sender in SENDERS:

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from .beside import PROGRESS, counters, given
 from .numbers import Extents, parts_of
 from .pack import packed_elements
 
 if TYPE_CHECKING:
     from .built import Built
 
-OUTPUTS = ("D", "packed")
-"""What a kernel's result is called."""
 PARTS = "parts"
 
 
@@ -43,7 +42,11 @@ def links(built: Built) -> tuple[Link, ...]:
     for packer in built.packers:
         x = packer.packing.factor
         own[x] = space_of(x)
-        out.append(Link(packer, {"source": x, "packed": own[x]}, f"copies {x}"))
+        part = "what the first tiles need of " * built.config.beside
+        out.append(Link(packer, {"source": x, "packed": own[x]}, f"copies {part}{x}"))
+    if built.config.beside:
+        rests = {given(getattr(built.problem, x)).name: x for x in built.config.packed}
+        return (*out, Link(built, own | rests, "multiplies, and copies the rest"))
     if built.second is None:
         return (*out, Link(built, own, "multiplies"))
     first = Link(built, {**own, "D": PARTS}, "multiplies parts of K")
@@ -72,6 +75,9 @@ def spaces(built: Built, found: Extents) -> dict[str, Space]:
         row = laid.leading[packing.factor]
         size = packed_elements(packing, found)
         out[space_of(packing.factor)] = Space(packing.matrix.dtype, size, row, row)
+    if built.config.beside:
+        size = counters(built.config, found)
+        out[PROGRESS.name] = Space(PROGRESS.dtype, size, size, size)
     if built.second is not None:
         size = laid.batch["D"] * found.batches * parts_of(built.config, found)
         out[PARTS] = Space(built.problem.accumulator, size, laid.leading["D"], found.N)
@@ -83,4 +89,4 @@ def space_of(factor: str) -> str:
     return f"packed {factor}"
 
 
-__all__ = ["OUTPUTS", "PARTS", "Link", "Space", "links", "space_of", "spaces"]
+__all__ = ["PARTS", "Link", "Space", "links", "space_of", "spaces"]

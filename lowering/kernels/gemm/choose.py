@@ -14,7 +14,7 @@ from .config import Config, Feed
 from .numbers import Extents, tiles_of
 from .pack import packed_problem
 from .problem import Problem
-from .refine import collecting, streaming, worth_packing
+from .refine import collecting, copying_beside, streaming, worth_packing
 from .room import ends_within_unit, feed_of, stages_of
 from .stages import choose_record
 from .store_rows import slot_bytes
@@ -47,6 +47,9 @@ ALONE: tuple[Shape, ...] = (
     ((16, 64), (1, 4), 2),
 )
 """The same where the threads that multiply hold the next stage in registers too."""
+GROUP, LOW_GROUP, HIGH = 16, 8, 256
+"""Rows of tiles that go together, and of tiles at least so high: what is worked on at a time is near a square then,
+which reads the fewest rows and columns."""
 STAGE_BYTES = 128
 """Of a row of a stage along K: a row of shared memory."""
 
@@ -62,7 +65,9 @@ def configs(problem: Problem, target: Target, feed: Feed | None = None) -> list[
     out: list[Config] = []
     depth = depth_of(problem, target)
     for (m, n), warps, fragments in shapes_of(problem, target, feed):
-        plain = Config((m, n, depth), warps, 2, feed, 1, 16, 1, 1, 0, fragments)
+        plain = Config(
+            (m, n, depth), warps, 2, feed, 1, LOW_GROUP if m >= HIGH else GROUP, 1, 1, 0, fragments
+        )
         cut = collecting(problem, plain, target)
         stages = stages_of(problem, cut.tile, target, slot_bytes(cut, problem.D.bytes))
         if stages < 2 or (problem.accumulator == "float64" and m * n > 64 * 64):
@@ -108,9 +113,11 @@ def choose(
     """
     letters = worth_packing(problem, target, extents)
     if letters:
-        tried = tuple([replace(c, packed="") for c in without if c.packed == letters])
+        tried = tuple([replace(c, packed="") for c in without if c.packed == letters and not c.beside])
         inner = choose(packed_problem(problem, letters), target, extents, multiprocessors, tried)
-        return replace(inner, packed=letters)
+        first = replace(inner, packed=letters)
+        both = copying_beside(first, problem, extents, multiprocessors)
+        return first if both in without else both
     feed = feed_of(problem, target)
     if extents is not None and extents.K == 0:
         feed = "registers"  # the others fill a stage ahead, also where there is nothing to fill it with

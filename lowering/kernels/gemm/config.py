@@ -47,6 +47,8 @@ class Config:
         spread: whether CTAs begin at different places along K, so that not all read the same part of A, or the same
             banks of memory, at once.
         packed: factors that are copied first, to rows of whole cache lines: "", "A", "B", "AB".
+        beside: whether only what the CTAs' first tiles need is copied first, and the rest beside the product, by warps
+            of the feeding warpgroup that have nothing else to do.
     """
 
     tile: tuple[int, int, int]
@@ -62,6 +64,7 @@ class Config:
     sender: Sender = "bulk"
     spread: bool = False
     packed: str = ""
+    beside: bool = False
 
     def __post_init__(self) -> None:
         self._check_words()
@@ -80,8 +83,9 @@ class Config:
             word = getattr(self, name)
             if not isinstance(word, str) or word not in known:
                 raise LayoutError("Config", f"{name} = {word!r}", f"one of {', '.join(map(repr, known))}")
-        if not isinstance(self.spread, bool):
-            raise LayoutError("Config", f"spread = {self.spread!r}", "True or False")
+        for name in ("spread", "beside"):
+            if not isinstance(getattr(self, name), bool):
+                raise LayoutError("Config", f"{name} = {getattr(self, name)!r}", "True or False")
 
     def _check_numbers(self) -> None:
         for name in ("stages", "unroll", "group", "splits", "resident"):
@@ -151,6 +155,7 @@ class Config:
             "threads" if found["threads"] else "bulk",
             bool(found["spread"]),
             found["packed"] or "",
+            bool(found["beside"]),
         )
         if str(config) != text:
             raise LayoutError(
@@ -183,13 +188,14 @@ class Config:
         parts += ["f1"] if self.fragments == 1 else []
         parts += ["spread"] if self.spread else []
         parts += [f"p{self.packed}"] if self.packed else []
+        parts += ["beside"] if self.beside else []
         return "_".join(parts)
 
 
 _TEXT = re.compile(
     r"(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_w(?P<rows>\d+)x(?P<columns>\d+)_s(?P<stages>\d+)_(?P<feed>tma|cp_async|registers)"
     r"_u(?P<unroll>\d+)_g(?P<group>\d+)(_k(?P<splits>\d+))?(_r(?P<resident>\d+))?(_o(?P<slots>\d+)(?P<threads>t?))?"
-    r"(_f(?P<fragments>1))?(?P<spread>_spread)?(_p(?P<packed>AB?|B))?"
+    r"(_f(?P<fragments>1))?(?P<spread>_spread)?(_p(?P<packed>AB?|B))?(?P<beside>_beside)?"
 )
 
 

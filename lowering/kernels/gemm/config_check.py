@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tilelayout import LayoutError
 
 from ...target import Target
+from . import beside
 from .config import FEEDS, Config, Feed
 from .cut import check_cut
 from .fit import check_fit
@@ -33,6 +34,7 @@ def check_config(
     if found is not None and found.empty:
         return
     _check_feed(problem, config, target, transposed)
+    _check_beside(problem, config)
     problem = packed_problem(problem, config.packed)
     check_cut(problem, config, target, transposed)
     stored = multiplied(problem, config)  # refuses sums that no parts are added up of, with slots or without
@@ -82,6 +84,13 @@ def _check_feed(problem: Problem, config: Config, target: Target, transposed: bo
         others = [x for x in FEEDS if target.sm >= FED_FROM[x] and all(_feeds(x, m, config) for m in factors)]
         remedies.append(f"feed={' or '.join(map(repr, others))}, or leave config= out")
         raise LayoutError("gemm", _lies_badly(bad[0], feed, transposed), ", ".join(remedies))
+
+
+def _check_beside(problem: Problem, config: Config) -> None:
+    """Refuse copies beside the product where there are none, nobody to make them, or several products."""
+    reason = beside.refusal(problem, config) if config.beside else ""
+    if reason:
+        raise LayoutError("gemm", f"beside=True, and {reason}", "beside=False")
 
 
 def _feeds(feed: Feed, matrix: Matrix, config: Config) -> bool:

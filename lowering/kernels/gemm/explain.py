@@ -13,7 +13,7 @@ from tilelayout import LayoutError
 from ...errors import DriverError
 from .built import Built, Packer
 from .chain import links
-from .config import Config
+from .config import PRODUCERS, Config
 from .numbers import Extents, grid_size, k_tiles, parts_of, tiles_of
 from .occupancy import occupancy
 from .pieces import Piece, counted, pieces
@@ -118,6 +118,8 @@ def _cut(kernel: GemmKernel, built: Built) -> list[str]:
     c, p = built.config, built.problem
     m, n, k = c.tile
     feeding = f", {c.all_warps - c.multipliers} feed" if c.all_warps > c.multipliers else ""
+    if c.beside:
+        feeding = f", 1 feeds, {PRODUCERS - 1} copy the rest of {' and '.join(c.packed)} beside"
     aligned = ", ".join([f"{x.name} to {x.alignment}" for x in p.matrices])
     return [
         *(
@@ -136,8 +138,9 @@ def _cut(kernel: GemmKernel, built: Built) -> list[str]:
 def _before(packer: Packer) -> str:
     """What a kernel does that runs first."""
     matrix, (rows, columns, _) = packer.packing.matrix, packer.cut.tile
+    part = "what the first tiles need of " * packer.config.beside
     return (
-        f"a kernel copies {packer.factor}, aligned to {matrix.alignment} bytes, to rows of whole cache lines, in "
+        f"a kernel copies {part}{packer.factor}, aligned to {matrix.alignment} bytes, to rows of whole cache lines, in "
         f"tiles of {rows} x {columns}"
     )
 

@@ -370,7 +370,7 @@ class GemmKernel:
     ) -> tuple[Built, Extents]:
         """What is built for a call, and its extents; with alpha 0 the factors are not read."""
         problem = self.problem if has_c else replace(self.problem, C=None)
-        found = extents(problem, given, self.transposed)
+        found = replace(extents(problem, given, self.transposed), multiprocessors=multiprocessors)
         if alpha == 0:
             found = replace(found, K=0)
         if not found.empty:

@@ -22,6 +22,7 @@ class Extents:
         M, N, K, batches: the product's.
         leading: matrix's name -> elements between neighbors along its other than contiguous dimension.
         batch: matrix's name -> elements from one batch to the next.
+        multiprocessors: of the GPU.
     """
 
     M: int
@@ -30,6 +31,7 @@ class Extents:
     batches: int
     leading: Mapping[str, int]
     batch: Mapping[str, int]
+    multiprocessors: int = 132
 
     @property
     def empty(self) -> bool:
@@ -40,6 +42,16 @@ class Extents:
 def tiles_of(config: Config, extents: Extents) -> tuple[int, int]:
     """Rows and columns of tiles."""
     return -(-extents.M // config.tile[0]), -(-extents.N // config.tile[1])
+
+
+def first_tiles(config: Config, extents: Extents) -> tuple[int, int]:
+    """Rows and columns of tiles, from the first on, that hold the first tile of every CTA; of one batch."""
+    rows, columns = tiles_of(config, extents)
+    ctas = grid_size(config, rows * columns, extents.multiprocessors)
+    height = min(config.group, rows)
+    if ctas <= height * columns:
+        return height, -(-ctas // max(1, height))
+    return min(rows, -(-ctas // (height * columns)) * height), columns
 
 
 def k_tiles(config: Config, extents: Extents) -> int:

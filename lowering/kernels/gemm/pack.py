@@ -18,6 +18,7 @@ from ...ops import copy
 from ...program import Program
 from ...target import Target
 from ...tile import Tile
+from ...window import Window
 from .config import Config
 from .globals import batch_stride, global_buffer, leading, moved_to, window
 from .numbers import Extents
@@ -69,17 +70,12 @@ class Packing:
     def cut(self) -> Config:
         """How the copy is cut into tiles."""
         return Config(
-            (WARPS * ROWS_EACH, 32 * WORDS_EACH * self.each, 16),
+            (WARPS * ROWS_EACH, words_of(self.matrix, WORDS_EACH), 16),
             (WARPS, 1),
             2,
             "registers",
             resident=RESIDENT,
         )
-
-    @property
-    def each(self) -> int:
-        """Elements of a word."""
-        return max(1, WORD // self.matrix.bytes)
 
     def extents(self, found: Extents) -> Extents:
         """Of the copy, for those of the product; a factor that all batches share is copied once.
@@ -131,24 +127,40 @@ def packed_problem(problem: Problem, letters: str) -> Problem:
 
 def packing_copies(packing: Packing, target: Target) -> tuple[Lowered, Lowered]:
     """The two copies of a tile: from ``source`` to registers, and from there to ``packed``."""
-    cut, each = packing.cut, packing.each
-    m, n, _ = cut.tile
-    words = S[(ROWS_EACH, WARPS, WORDS_EACH, 32, each) : (WORDS_EACH * each, 1 @ warpid, each, 1 @ laneid, 1)]
-    held = Tile("held", (m, n), packing.matrix.dtype, TileLayout(words))
+    cut = packing.cut
     row, column, _ = HERE.origin(cut)
     batch: Index | None = HERE.batch if packing.batched else None
-    where = {"target": target, "scope": "cta", "launch": 32 * WARPS, "dispatch": "copy.predicated"}
-    source, packed = (window(x, (row, column), (m, n), batch) for x in (packing.source, packing.packed))
+    source, packed = (window(x, (row, column), cut.tile[:2], batch) for x in (packing.source, packing.packed))
     source = replace(source, sizes=(*source.sizes[:-1], K.variable))
+    return lane_copies(packing.matrix, source, packed, target, WARPS, WORDS_EACH)
+
+
+def words_of(matrix: Matrix, words_each: int) -> int:
+    """Elements of a row that the lanes of a warp have in so many words each."""
+    return 32 * words_each * max(1, WORD // matrix.bytes)
+
+
+def lane_copies(
+    matrix: Matrix, source: Window, packed: Window, target: Target, warps: int, words_each: int
+) -> tuple[Lowered, Lowered]:
+    """The copies of a box by way of registers: each lane has `words_each` words of some rows."""
+    each = max(1, WORD // matrix.bytes)
+    m, n = source.box[-2:]
+    words = S[
+        (m // warps, warps, words_each, 32, each) : (words_each * each, 1 @ warpid, each, 1 @ laneid, 1)
+    ]
+    held = Tile("held", (m, n), matrix.dtype, TileLayout(words))
+    where = {"target": target, "scope": "cta", "launch": 32 * warps, "dispatch": "copy.predicated"}
     return lower(copy(held, source), **where), lower(copy(packed, held), **where)  # type: ignore[arg-type]
 
 
-def build_packing(packing: Packing, target: Target) -> Program:
-    """The kernel: its tensors are ``source`` and ``packed``, whose rows end with zeros."""
+def build_packing(packing: Packing, target: Target, first: Program | None = None) -> Program:
+    """The kernel: its tensors are ``source`` and ``packed``, whose rows end with zeros; `first` is done before."""
     cut = packing.cut
     load, store = (x.program for x in packing_copies(packing, target))
     registers = load.registers[0]
     body = (
+        *(() if first is None else first.body),
         *HERE.first(),
         While(
             HERE.more,
@@ -169,12 +181,13 @@ def build_packing(packing: Packing, target: Target) -> Program:
         (),
         (),
         body,
-        tuple([global_buffer(x) for x in matrices]),
-        (registers, *dict.fromkeys(scratch)),
+        (*[global_buffer(x) for x in matrices], *(() if first is None else first.buffers)),
+        (registers, *dict.fromkeys(scratch), *(() if first is None else first.scratch)),
         (),
         (
             *(M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES),
             *[leading(x) for x in matrices],
             *[batch_stride(x) for x in matrices if packing.batched],
+            *(() if first is None else first.parameters),
         ),
     )

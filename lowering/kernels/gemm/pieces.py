@@ -8,6 +8,7 @@ from ...api import Lowered, registered
 from ...dispatch import Declined, attempt
 from ...program import Instr, Program, every, unrolled
 from . import by_tma
+from .beside import lines, rest_copies
 from .built import Built, Packer, Reduction
 from .pack import packing_copies
 from .reduce import load_of_part, multiplied
@@ -52,9 +53,7 @@ def pieces(built: Built) -> tuple[Piece, ...]:
     Post-condition: lowered again from the same problem and configuration, they are those of the program.
     """
     if isinstance(built, Packer):
-        ways = "global to registers", "registers to global, in whole rows"
-        copies = packing_copies(built.packing, built.target)
-        return tuple([_asked(f"{built.factor}, {way}", x) for way, x in zip(ways, copies, strict=True)])
+        return tuple(_repacked(built.factor, packing_copies(built.packing, built.target)))
     if isinstance(built, Reduction):
         return (_asked("a part, global to registers", load_of_part(built.problem, built.target)),)
     problem, config, target = multiplied(built.inner, built.config), built.config, built.target
@@ -70,6 +69,8 @@ def pieces(built: Built) -> tuple[Piece, ...]:
                 part
             ]
             out.append(_asked(f"{x}, {way}", piece, feeding))
+    for x in config.packed if config.beside else "":
+        out += _repacked(f"the rest of {x}", rest_copies(lines(built.problem, config, x), target))
     for x in "AB":
         piece = stages.loads[x, 0]
         out.append(_chosen(f"{x}, shared to fragments, a step", piece))
@@ -81,6 +82,12 @@ def pieces(built: Built) -> tuple[Piece, ...]:
         out.append(_chosen("D, fragments to shared", rows.collect))
         out.append(_asked("D, shared to global", sent(rows), feeding))
     return tuple(out)
+
+
+def _repacked(what: str, copies: tuple[Lowered, Lowered]) -> list[Piece]:
+    """A factor by way of registers."""
+    ways = "global to registers", "registers to global, in whole rows"
+    return [_asked(f"{what}, {way}", x) for way, x in zip(ways, copies, strict=True)]
 
 
 def _chosen(what: str, piece: Lowered) -> Piece:

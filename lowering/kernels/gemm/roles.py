@@ -29,8 +29,9 @@ STAGE, PARITY = Var("stage", 0, MOST["stages"]), Var("parity", 0, 1)
 NEXT_STAGE, NEXT_PARITY = Var("next_stage", 0, MOST["stages"]), Var("next_parity", 0, 1)
 LEFT = Var("k_left", 0, LIMIT)
 
-FEEDER_REGISTERS = {"tma": 24, "cp_async": 40}
-"""Feed -> registers that each thread of the feeding warpgroup keeps, where it can give others back."""
+ASKING, COPYING = 24, 40
+"""Registers that each thread of the feeding warpgroup keeps, where it can give others back: where one asks the copy
+engine for boxes, and where threads copy."""
 EVENLY = 128
 """Registers of sums and fragments that leave a thread enough for the rest where all warps have 168."""
 BESIDE = 40
@@ -45,9 +46,17 @@ def barriers(stages: int) -> tuple[Buffer, Buffer]:
     return full, empty
 
 
+def feeder_registers(config: Config) -> int:
+    """That each thread of the feeding warpgroup keeps."""
+    return ASKING if config.feed == "tma" and not config.beside else COPYING
+
+
 def consumer_registers(config: Config) -> int:
     """That each multiplying thread can have when the feeders have given theirs back."""
-    rest = REGISTERS // config.resident - FEEDER_REGISTERS[config.feed] * 32 * PRODUCERS
+    evenly = (
+        REGISTERS // (config.resident * 32 * config.all_warps) // 8 * 8
+    )  # that the CTA has, of each thread
+    rest = evenly * 32 * config.all_warps - feeder_registers(config) * 32 * PRODUCERS
     return min(240, rest // (32 * config.multipliers) // 8 * 8)
 
 
@@ -70,6 +79,7 @@ def feed(
     copies: Sequence[Statement],
     done: Callable[[Address], Sequence[Statement]],
     nothing: Callable[[Address], Sequence[Statement]],
+    needs: Sequence[Statement] = (),
 ) -> list[Statement]:
     """What a feeder does: wait for an empty stage and fill it, tile after tile, the first of which has been found.
 
@@ -79,6 +89,7 @@ def feed(
         copies: of A's and B's tile to stage `STAGE`.
         done: what comes behind them.
         nothing: what fills a stage with nothing, for the warps that look one stage ahead.
+        needs: what is waited for before a tile is copied.
     """
     full, empty = barriers(config.stages)
     bar = Address(full, (STAGE,))
@@ -94,6 +105,7 @@ def feed(
         If(Compare(STAGE, "==", config.stages), (Set(STAGE, 0), Set(PARITY, 1 - PARITY))),
     ]
     one_tile: list[Statement] = [
+        *needs,
         HERE.first_depth(config),
         Set(LEFT, K_TILES.variable),
         While(Compare(LEFT, "!=", 0), (*fill, *advance, *HERE.next_depth(config), Set(LEFT, LEFT - 1))),
@@ -205,11 +217,11 @@ def body(
         init.append(Instr(MBARRIER_INIT, (Address(empty, (i,)), config.multipliers)))
     if config.feed == "tma":
         init.append(Instr(MBARRIER_FENCE, ()))
-    fewer = setmaxnreg(FEEDER_REGISTERS[config.feed], False)
+    fewer = setmaxnreg(feeder_registers(config), False)
     most = consumer_registers(config)
     few = keeps_place(config, stages)
     beginning = [*HERE.first(), *HERE.find(config, problem.batched)]
-    moves = not fewer.refusal(target) and held(stages) > EVENLY and most > FEEDER_REGISTERS[config.feed]
+    moves = not fewer.refusal(target) and held(stages) > EVENLY and most > feeder_registers(config)
     return [
         If(All((Compare(WARP, "==", 0), Compare(LANE, "==", 0))), tuple(init)),
         *(beginning if few else ()),  # divisions, while barriers are made

@@ -10,8 +10,8 @@ import numpy as np
 from tilelayout import LayoutError
 
 from ...dtypes import dtype
-from .built import Built
-from .chain import OUTPUTS, links, spaces
+from .built import Built, Packer
+from .chain import Link, Space, links, spaces
 from .numbers import Extents, grid_size
 
 MULTIPROCESSORS = 4
@@ -45,6 +45,7 @@ def run(
     """
     memory: dict[str, Any] = {}
     there: dict[str, Any] = {}
+    holds: dict[str, Any] = {}
     places: dict[str, Any] = {}
     for name, array in arrays.items():
         at = _places(name, array.shape, extents, built)
@@ -60,9 +61,12 @@ def run(
         _check_shared(name, array, flat, at)
         mask[at] = True
         memory[name], there[name], places[name] = flat, mask, at
-    for name, space in spaces(built, extents).items():
+        holds[name] = mask if name != "D" else np.zeros_like(mask)
+    own = spaces(built, extents)
+    for name, space in own.items():
         memory[name] = np.zeros(space.elements, dtype(space.dtype).numpy)
         there[name] = np.arange(space.elements) % space.row < space.filled
+        holds[name] = np.zeros(space.elements, bool)
     for link in links(built):
         tensors = {b.name: link.array(b.name) for b in link.built.program.buffers if b.space == "global"}
         found = _launched(
@@ -70,17 +74,38 @@ def run(
             link.built.values(extents, alpha, beta),
             {t: memory[name] for t, name in tensors.items()},
             {t: there[name] for t, name in tensors.items()},
+            {t: holds[name] for t, name in tensors.items()},
             numerics=numerics,
             schedule=schedule,
         )
-        memory |= {name: found[t] for t, name in tensors.items() if t in OUTPUTS}
+        memory |= {name: found[t] for t, name in tensors.items()}
+        for name in tensors.values():
+            if name in own:
+                holds[name] = holds[name] | filled(link, name, own[name], extents)
     return memory["D"][places["D"]]
 
 
+def filled(link: Link, name: str, space: Space, extents: Extents) -> Any:
+    """Which elements of a space hold something once a kernel that has it among its tensors has run, by themselves."""
+    rows, columns = np.divmod(np.arange(space.elements), space.row)
+    inside = columns < space.filled
+    if isinstance(link.built, Packer) and link.array("packed") == name:
+        copied = link.built.stored(extents)
+        inside &= (rows < copied.M * copied.batches) & (columns < copied.N)
+    return inside
+
+
 def _launched(
-    built: Built, values: dict[str, Any], memory: dict[str, Any], there: dict[str, Any], **how: Any
+    built: Built,
+    values: dict[str, Any],
+    memory: dict[str, Any],
+    there: dict[str, Any],
+    holds: dict[str, Any],
+    **how: Any,
 ) -> dict[str, Any]:
-    """The tensors after one kernel; its result holds nothing before, and what is not `there` is guarded."""
+    """The tensors after one kernel; what holds nothing must not be read before it is written, what is not `there` is
+    guarded.
+    """
     from ...backends.cta_machine import run_grid
 
     return run_grid(
@@ -88,7 +113,7 @@ def _launched(
         (grid_size(built.cut, values["tiles"], MULTIPROCESSORS), 1, 1),
         memory,
         {p.name: values[p.name] for p in built.program.parameters},
-        written={name: np.zeros_like(mask) if name in OUTPUTS else mask for name, mask in there.items()},
+        written=holds,
         guarded={name: ~mask for name, mask in there.items()},
         **how,
     )

@@ -13,7 +13,7 @@ from .config import Config
 from .occupancy import REGISTERS
 from .problem import Matrix, Problem
 from .reduce import multiplied
-from .roles import FEEDER_REGISTERS, barriers, consumer_registers
+from .roles import barriers, consumer_registers, feeder_registers
 from .stages import all_stages, stage_tile
 
 MOST_REGISTERS = 255
@@ -49,7 +49,7 @@ def _held(matrix: Matrix, elements: int, warps: int) -> int:
 def registers(config: Config, target: Target) -> int:
     """That a multiplying thread has at most, where a multiprocessor holds `resident` CTAs."""
     evenly = min(MOST_REGISTERS, REGISTERS // config.resident // (LANES * config.all_warps) // 8 * 8)
-    if config.feed == "registers" or setmaxnreg(FEEDER_REGISTERS[config.feed], False).refusal(target):
+    if config.feed == "registers" or setmaxnreg(feeder_registers(config), False).refusal(target):
         return evenly
     return max(evenly, consumer_registers(config))
 
