@@ -15,8 +15,8 @@ import numpy as np
 
 from lowering.dtypes import dtype
 from lowering.kernels import Config, GemmKernel, gemm
-from lowering.kernels.gemm.beside import refusal as beside_refusal
 from lowering.kernels.gemm.config import Feed
+from lowering.kernels.gemm.panels import refusal as beside_refusal
 from lowering.kernels.gemm.problem import ACCUMULATORS, OUTPUTS, Problem
 from lowering.kernels.gemm.reduce import first_problem
 from lowering.kernels.gemm.stages import choose_record

@@ -18,21 +18,20 @@ from lowering.dtypes import dtype
 from lowering.isa.protocols import COUNT, COUNT_WAIT
 from lowering.kernels import Config, gemm
 from lowering.kernels.gemm import built
-from lowering.kernels.gemm.beside import (
-    COUNTERS,
-    DRAWN_AT,
-    PANELS_AT,
-    RUN,
-    before,
-    build_reset,
-    counters,
-    lines,
-    rest_numbers,
-)
+from lowering.kernels.gemm.built import Built, FirstPanels
 from lowering.kernels.gemm.chain import links
 from lowering.kernels.gemm.choose import choose
 from lowering.kernels.gemm.numbers import Extents, first_tiles, grid_size, tiles_of
-from lowering.kernels.gemm.pack import Packing, factor_extents
+from lowering.kernels.gemm.pack import WARPS, Packing, factor_extents
+from lowering.kernels.gemm.panels import (
+    DRAWN_AT,
+    PANELS_AT,
+    RUN,
+    counters,
+    first_numbers,
+    lines,
+    rest_numbers,
+)
 from lowering.program import Comment, If, Instr, While
 from lowering.target import target
 from tilelayout import LayoutError
@@ -138,41 +137,44 @@ def test_before_and_beside_are_the_whole_factor(
 ) -> None:
     """Each element of the copy's rows is in one of the two, and what the first tiles read comes before."""
     config, found = launch
-    x, whole = (
-        lines(PROBLEMS[orders], config, factor),
-        Packing(factor, getattr(PROBLEMS[orders], factor), False),
-    )
-    all_of_it = whole.extents(found)
-    copied = np.zeros((all_of_it.M, all_of_it.N), int)
-    first = before(PROBLEMS[orders], config, factor, found)
-    copied[: first.M, : first.N] += 1
-    values = rest_numbers(PROBLEMS[orders], config, found)
-    high, wide = x.chunk
-    line_runs, line_chunks = values[x.line_runs.name], values[x.line_chunks.name]
-    tiles = values["first_rows" if factor == "A" else "first_columns"]
-    counted: dict[int, int] = {}
-    for run in range(values[x.runs.name]):
-        line, begin = run // line_runs, run % line_runs * RUN
-        panel = line // x.in_panel
-        counted[panel] = counted.get(panel, 0) + 1
-        for chunk in range(begin, min(line_chunks, begin + RUN)):
-            row, column = (line, chunk) if x.by_rows else (chunk, line)
-            row, column = (
-                row * high + tiles * x.side * x.by_rows,
-                column * wide + tiles * x.side * (not x.by_rows),
-            )
-            assert (row if x.by_rows else column) // x.side == tiles + panel  # it is counted where it is read
-            copied[row : row + high, column : column + wide] += 1
+    problem = PROBLEMS[orders]
+    x = lines(problem, config, factor)
+    whole = Packing(factor, x.matrix, False).extents(found)
     rows, length = factor_extents(factor, x.matrix, found)
+    copied = np.zeros((whole.M, whole.N), int)
+    panels = tiles_of(config, found)[0 if factor == "A" else 1]
+    tiles = first_tiles(config, found)[0 if factor == "A" else 1]
+    counted: dict[int, int] = {}
+    firsts, rests = first_numbers(problem, config, found), rest_numbers(problem, config, found)
+    assert rests["first_rows" if factor == "A" else "first_columns"] == tiles
+    for values, offset in ((firsts, 0), (rests, tiles)):
+        line_runs, line_chunks = values[x.line_runs.name], values[x.line_chunks.name]
+        assert values[x.row.name] == whole.N
+        for run in range(values[x.runs.name]):
+            line, begin = run // line_runs, run % line_runs * RUN
+            panel = line // x.in_panel
+            if offset:
+                counted[panel] = counted.get(panel, 0) + 1
+            for chunk in range(begin, min(line_chunks, begin + RUN)):
+                at = [
+                    (line if x.by_rows else chunk) * x.chunk[0],
+                    (chunk if x.by_rows else line) * x.chunk[1],
+                ]
+                at[0 if x.by_rows else 1] += offset * x.side
+                assert at[0 if x.by_rows else 1] // x.side == offset + panel  # it is counted where it is read
+                copied[at[0] : at[0] + x.chunk[0], at[1] : at[1] + x.chunk[1]] += 1
+        if not offset:
+            high, wide = FirstPanels(problem, config, target("sm_90a")).stored(factor, found)
+            assert (copied[:high, :wide] == 1).all()
+            assert copied.sum() == high * wide
+            needed = min(tiles * x.side, rows if x.by_rows else length)
+            assert (high, min(wide, length)) == ((needed, length) if x.by_rows else (rows, needed))
     assert (copied[:rows, :length] == 1).all()
-    assert values[x.row.name] == all_of_it.N
-    every = tiles_of(config, found)[0 if factor == "A" else 1]
-    assert counted == dict.fromkeys(range(every - tiles), line_runs * x.in_panel)
+    assert counted == dict.fromkeys(range(panels - tiles), rests[x.line_runs.name] * x.in_panel)
     assert DRAWN_AT < PANELS_AT
-    assert PANELS_AT + 2 * (every - tiles) <= counters(config, found)
-    needed = min(tiles * x.side, rows if x.by_rows else length)
-    assert first.M >= (needed if x.by_rows else rows)
-    assert min(first.N, first.K) >= (length if x.by_rows else needed)
+    assert PANELS_AT + 2 * (panels - tiles) <= firsts["counters"] == counters(config, found)
+    total = sum([n for name, n in firsts.items() if re.fullmatch("runs_[ab]", name)])
+    assert firsts["tiles"] == -(-total // WARPS)
 
 
 # --- what is waited for -------------------------------------------------------------------------------
@@ -221,12 +223,19 @@ def test_the_machine_sees_what_is_not_waited_for(
 
 def test_counters_begin_at_nothing_in_every_call() -> None:
     """Whatever a call before has left."""
-    left = {"progress": np.full(50, 7, np.int32)}
-    found = run_grid(build_reset(), (2, 1, 1), left, {COUNTERS.name: 40})["progress"]
-    assert found.tolist() == [0] * 40 + [7] * 10
-    packers = gemm("float16", target="sm_90a", config=SMALL).built(aligned={"A": 2, "B": 2, "D": 2}).packers
-    reset = build_reset().body
-    assert all(p.program.body[: len(reset)] == reset for p in packers)
+    made = gemm("float16", target="sm_90a", config=SMALL)
+    (first,) = made.built(aligned={"A": 2, "B": 2, "D": 2}).packers
+    found = Extents(203, 267, 77, 1, {"A": 77, "B": 267, "D": 267}, {}, 4)
+    values = first.values(found, 1.0, 0.0)
+    sizes = {"A": 203 * 128, "B": 77 * 320, "given_A": 203 * 77, "given_B": 77 * 267}
+    memory = {name: np.zeros(n, np.float16) for name, n in sizes.items()}
+    memory["progress"] = np.full(60, 7, np.int32)
+    for grid in (1, 3):
+        after = run_grid(
+            first.program, (grid, 1, 1), memory, {p.name: values[p.name] for p in first.program.parameters}
+        )
+        count = values["counters"]
+        assert after["progress"].tolist() == [0] * count + [7] * (60 - count)
 
 
 # --- who copies so ------------------------------------------------------------------------------------
@@ -270,13 +279,9 @@ def test_refusals_and_their_remedy(changed: dict[str, Any], options: dict[str, A
 
 
 def test_the_kernels_of_a_call() -> None:
-    made = gemm("float16", target="sm_90a", config=SMALL).built(aligned={"A": 2, "B": 2, "D": 2})
-    first, second, product = links(made)
-    assert [dict(x.tensors) for x in (first, second)] == [
-        {"source": "A", "packed": "packed A"},
-        {"source": "B", "packed": "packed B"},
-    ]
-    assert dict(product.tensors) == {"A": "packed A", "B": "packed B", "given_A": "A", "given_B": "B"}
-    assert {b.name for b in product.built.program.buffers if b.space == "global"} == {
-        *("A", "B", "D", "given_A", "given_B", "progress")
-    }
+    made: Built = gemm("float16", target="sm_90a", config=SMALL).built(aligned={"A": 2, "B": 2, "D": 2})
+    first, product = links(made)
+    names = {"A": "packed A", "B": "packed B", "given_A": "A", "given_B": "B"}
+    assert dict(first.tensors) == dict(product.tensors) == names
+    assert {b.name for b in first.built.program.buffers} == {*names, "progress"}
+    assert {b.name for b in product.built.program.buffers if b.space == "global"} == {*names, "D", "progress"}

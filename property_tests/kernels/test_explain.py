@@ -88,11 +88,7 @@ CHAINS = {
     "packed": ({"packed": "AB"}, ["copies A", "copies B", "multiplies"]),
     "beside": (
         {"packed": "AB", "beside": True, "feed": "tma"},
-        [
-            "copies what the first tiles need of A",
-            "copies what the first tiles need of B",
-            "multiplies, and copies the rest",
-        ],
+        ["copies what the first tiles need of A and B", "multiplies, and copies the rest"],
     ),
     "parts": ({"splits": 4}, ["multiplies parts of K", "adds the parts"]),
     "both": ({"packed": "A", "splits": 2}, ["copies A", "multiplies parts of K", "adds the parts"]),

@@ -40,7 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "packed, beside": {"B": "column", "config": replace(TMA, packed="AB", beside=True)},
     "packed, parts": {"config": replace(PARTS, packed="B")},
 }
-LAUNCHES = {"parts": 2, "packed": 3, "packed, beside": 3, "packed, parts": 3}
+LAUNCHES = {"parts": 2, "packed": 3, "packed, beside": 2, "packed, parts": 3}
 """Kernels of a call, of those that have several."""
 
 

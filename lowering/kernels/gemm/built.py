@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from ...program import Program
 from ...target import Target
 from . import kept
-from .beside import COUNTERS, before, build_reset, build_rest, counters, rest_numbers
+from .beside import build_first, build_rest
 from .build import build
 from .config import Config
 from .kept import Kept
-from .numbers import Extents, numbers, parts_of
+from .numbers import Extents, first_tiles, numbers, parts_of
 from .pack import Packing, build_packing, laid_packed, packed_problem
+from .panels import first_numbers, lines, rest_numbers
 from .problem import Problem
 from .reduce import REDUCTION, build_reduction, multiplied
 
@@ -94,8 +95,10 @@ class Built:
         return Reduction(self.problem, self.config, self.target) if self.config.splits > 1 else None
 
     @cached_property
-    def packers(self) -> tuple[Packer, ...]:
+    def packers(self) -> tuple[Copier, ...]:
         """The kernels that copy factors first."""
+        if self.config.beside:
+            return (FirstPanels(self.problem, self.config, self.target),)
         return tuple([Packer(self.problem, self.config, self.target, x) for x in self.config.packed])
 
     def laid(self, extents: Extents) -> Extents:
@@ -141,7 +144,7 @@ class _Beside(Built):
         return None
 
     @property
-    def packers(self) -> tuple[Packer, ...]:  # type: ignore[override]
+    def packers(self) -> tuple[Copier, ...]:  # type: ignore[override]
         return ()
 
 
@@ -169,9 +172,22 @@ class Reduction(_Beside):
         return {**found, "k_parts": parts_of(self.config, extents), "alpha": alpha, "beta": beta}
 
 
+class Copier(_Beside):
+    """A kernel that copies factors, before the one that multiplies."""
+
+    @property
+    def copied(self) -> str:
+        """Of which factors."""
+        raise NotImplementedError
+
+    def stored(self, factor: str, extents: Extents) -> tuple[int, int]:
+        """Rows of a factor's copy, and elements of each, that a launch of the product has it write."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
-class Packer(_Beside):
-    """The kernel that copies a factor, before the one that multiplies.
+class Packer(Copier):
+    """The kernel that copies one factor.
 
     Attributes:
         factor: "A" or "B".
@@ -187,7 +203,7 @@ class Packer(_Beside):
     @cached_property
     def program(self) -> Program:
         """The structured program."""
-        return build_packing(self.packing, self.target, build_reset() if self.config.beside else None)
+        return build_packing(self.packing, self.target)
 
     @property
     def cut(self) -> Config:
@@ -196,16 +212,51 @@ class Packer(_Beside):
     @property
     def identity(self) -> tuple[str, Problem, Config]:
         """What the machine code depends on beside the target."""
-        resets = " and resets" * self.config.beside
-        return type(self).__name__ + resets, self.packing.problem, self.cut
+        return type(self).__name__, self.packing.problem, self.cut
 
-    def stored(self, extents: Extents) -> Extents:
-        """What it copies for a launch of the product."""
-        return before(self.problem, self.config, self.factor, extents)
+    @property
+    def copied(self) -> str:
+        return self.factor
+
+    def stored(self, factor: str, extents: Extents) -> tuple[int, int]:
+        e = self.packing.extents(extents)
+        return e.M * e.batches, e.N
 
     def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
         """Every parameter of a launch by name."""
-        found = numbers(self.packing.problem, self.cut, self.stored(extents))
-        if self.config.beside:
-            found[COUNTERS.name] = counters(self.config, extents)
+        found = numbers(self.packing.problem, self.cut, self.packing.extents(extents))
+        return {**found, "alpha": alpha, "beta": beta}
+
+
+class FirstPanels(Copier):
+    """The kernel that copies what the first tiles need; the one that multiplies copies the rest."""
+
+    @cached_property
+    def program(self) -> Program:
+        """The structured program."""
+        return build_first(self.problem, self.config, self.target)
+
+    @property
+    def cut(self) -> Config:
+        return Packing("A", self.problem.A, False).cut
+
+    @property
+    def identity(self) -> tuple[str, Problem, Config]:
+        """What the machine code depends on beside the target."""
+        return type(self).__name__, self.problem, self.config
+
+    @property
+    def copied(self) -> str:
+        return self.config.packed
+
+    def stored(self, factor: str, extents: Extents) -> tuple[int, int]:
+        x = lines(self.problem, self.config, factor)
+        e = Packing(factor, x.matrix, False).extents(extents)
+        ready = first_tiles(self.config, extents)[0 if factor == "A" else 1] * x.side
+        return (min(e.M, ready), e.N) if x.by_rows else (e.M, min(e.N, ready))
+
+    def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:
+        """Every parameter of a launch by name."""
+        found = numbers(self.problem, self.config, self.laid(extents))
+        found |= first_numbers(self.problem, self.config, extents)
         return {**found, "alpha": alpha, "beta": beta}

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from .beside import PROGRESS, counters, given
 from .numbers import Extents, parts_of
-from .pack import packed_elements
+from .pack import Packing, packed_elements
+from .panels import PROGRESS, counters, lines
 
 if TYPE_CHECKING:
     from .built import Built
@@ -37,16 +37,17 @@ class Link:
 
 def links(built: Built) -> tuple[Link, ...]:
     """The kernels of a call, in order."""
-    out: list[Link] = []
-    own: dict[str, str] = {}
-    for packer in built.packers:
-        x = packer.packing.factor
-        own[x] = space_of(x)
-        part = "what the first tiles need of " * built.config.beside
-        out.append(Link(packer, {"source": x, "packed": own[x]}, f"copies {part}{x}"))
-    if built.config.beside:
-        rests = {given(getattr(built.problem, x)).name: x for x in built.config.packed}
-        return (*out, Link(built, own | rests, "multiplies, and copies the rest"))
+    config = built.config
+    own = {x: space_of(x) for x in config.packed}
+    if config.beside:
+        both = own | {lines(built.problem, config, x).given.name: x for x in config.packed}
+        (first,) = built.packers
+        needed = f"copies what the first tiles need of {' and '.join(config.packed)}"
+        return Link(first, both, needed), Link(built, both, "multiplies, and copies the rest")
+    out = [
+        Link(packer, {"source": packer.copied, "packed": own[packer.copied]}, f"copies {packer.copied}")
+        for packer in built.packers
+    ]
     if built.second is None:
         return (*out, Link(built, own, "multiplies"))
     first = Link(built, {**own, "D": PARTS}, "multiplies parts of K")
@@ -71,10 +72,10 @@ def spaces(built: Built, found: Extents) -> dict[str, Space]:
     """Memory of the call's own, by name."""
     out: dict[str, Space] = {}
     laid = built.laid(found)
-    for packing in [p.packing for p in built.packers]:
-        row = laid.leading[packing.factor]
-        size = packed_elements(packing, found)
-        out[space_of(packing.factor)] = Space(packing.matrix.dtype, size, row, row)
+    for x in built.config.packed:
+        matrix, row = getattr(built.problem, x), laid.leading[x]
+        size = packed_elements(Packing(x, matrix, built.problem.batched), found)
+        out[space_of(x)] = Space(matrix.dtype, size, row, row)
     if built.config.beside:
         size = counters(built.config, found)
         out[PROGRESS.name] = Space(PROGRESS.dtype, size, size, size)

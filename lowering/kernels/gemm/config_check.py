@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from tilelayout import LayoutError
 
 from ...target import Target
-from . import beside
 from .config import FEEDS, Config, Feed
 from .cut import check_cut
 from .fit import check_fit
 from .numbers import Extents
 from .operands import SWAPPED, flipped
 from .pack import packed_problem
+from .panels import refusal as refused_beside
 from .placed import is_boxed
 from .problem import Matrix, Problem
 from .reduce import multiplied
@@ -88,7 +88,7 @@ def _check_feed(problem: Problem, config: Config, target: Target, transposed: bo
 
 def _check_beside(problem: Problem, config: Config) -> None:
     """Refuse copies beside the product where there are none, nobody to make them, or several products."""
-    reason = beside.refusal(problem, config) if config.beside else ""
+    reason = refused_beside(problem, config) if config.beside else ""
     if reason:
         raise LayoutError("gemm", f"beside=True, and {reason}", "beside=False")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tilelayout import LayoutError
 
 from ...errors import DriverError
-from .built import Built, Packer
+from .built import Built, Copier, Packer
 from .chain import links
 from .config import PRODUCERS, Config
 from .numbers import Extents, grid_size, k_tiles, parts_of, tiles_of
@@ -131,18 +131,20 @@ def _cut(kernel: GemmKernel, built: Built) -> list[str]:
         _row("warps", f"{c.multipliers} multiply, {c.warps[0]} x {c.warps[1]}{feeding}"),
         _row("sums", p.accumulator),
         _row("aligned", f"{aligned} bytes"),
-        *[_row("before", _before(packer)) for packer in built.packers],
+        *[_row("before", _before(copier)) for copier in built.packers],
     ]
 
 
-def _before(packer: Packer) -> str:
+def _before(copier: Copier) -> str:
     """What a kernel does that runs first."""
-    matrix, (rows, columns, _) = packer.packing.matrix, packer.cut.tile
-    part = "what the first tiles need of " * packer.config.beside
-    return (
-        f"a kernel copies {part}{packer.factor}, aligned to {matrix.alignment} bytes, to rows of whole cache lines, in "
-        f"tiles of {rows} x {columns}"
-    )
+    alignments = [str(getattr(copier.problem, x).alignment) for x in copier.copied]
+    if isinstance(copier, Packer):
+        rows, columns, _ = copier.cut.tile
+        what, tiles = copier.copied, f", in tiles of {rows} x {columns}"
+    else:
+        what, tiles = f"what the first tiles need of {' and '.join(copier.copied)}", ""
+    aligned = " and ".join(dict.fromkeys(alignments))
+    return f"a kernel copies {what}, aligned to {aligned} bytes, to rows of whole cache lines{tiles}"
 
 
 def _piece(piece: Piece) -> list[str]:

@@ -154,13 +154,12 @@ def lane_copies(
     return lower(copy(held, source), **where), lower(copy(packed, held), **where)  # type: ignore[arg-type]
 
 
-def build_packing(packing: Packing, target: Target, first: Program | None = None) -> Program:
-    """The kernel: its tensors are ``source`` and ``packed``, whose rows end with zeros; `first` is done before."""
+def build_packing(packing: Packing, target: Target) -> Program:
+    """The kernel: its tensors are ``source`` and ``packed``, whose rows end with zeros."""
     cut = packing.cut
     load, store = (x.program for x in packing_copies(packing, target))
     registers = load.registers[0]
     body = (
-        *(() if first is None else first.body),
         *HERE.first(),
         While(
             HERE.more,
@@ -181,13 +180,12 @@ def build_packing(packing: Packing, target: Target, first: Program | None = None
         (),
         (),
         body,
-        (*[global_buffer(x) for x in matrices], *(() if first is None else first.buffers)),
-        (registers, *dict.fromkeys(scratch), *(() if first is None else first.scratch)),
+        tuple([global_buffer(x) for x in matrices]),
+        (registers, *dict.fromkeys(scratch)),
         (),
         (
             *(M, N, K, K_TILES, TILES, PER_BATCH, ROWS, COLUMNS, BATCHES),
             *[leading(x) for x in matrices],
             *[batch_stride(x) for x in matrices if packing.batched],
-            *(() if first is None else first.parameters),
         ),
     )

@@ -8,9 +8,10 @@ from ...api import Lowered, registered
 from ...dispatch import Declined, attempt
 from ...program import Instr, Program, every, unrolled
 from . import by_tma
-from .beside import lines, rest_copies
-from .built import Built, Packer, Reduction
+from .beside import chunk_copies
+from .built import Built, FirstPanels, Packer, Reduction
 from .pack import packing_copies
+from .panels import lines
 from .reduce import load_of_part, multiplied
 from .schedule import HERE
 from .shares import Shares
@@ -54,6 +55,9 @@ def pieces(built: Built) -> tuple[Piece, ...]:
     """
     if isinstance(built, Packer):
         return tuple(_repacked(built.factor, packing_copies(built.packing, built.target)))
+    if isinstance(built, FirstPanels):
+        both = [(x, lines(built.problem, built.config, x)) for x in built.config.packed]
+        return tuple([p for x, cut in both for p in _repacked(x, chunk_copies(cut, built.target, False))])
     if isinstance(built, Reduction):
         return (_asked("a part, global to registers", load_of_part(built.problem, built.target)),)
     problem, config, target = multiplied(built.inner, built.config), built.config, built.target
@@ -70,7 +74,7 @@ def pieces(built: Built) -> tuple[Piece, ...]:
             ]
             out.append(_asked(f"{x}, {way}", piece, feeding))
     for x in config.packed if config.beside else "":
-        out += _repacked(f"the rest of {x}", rest_copies(lines(built.problem, config, x), target))
+        out += _repacked(f"the rest of {x}", chunk_copies(lines(built.problem, config, x), target, True))
     for x in "AB":
         piece = stages.loads[x, 0]
         out.append(_chosen(f"{x}, shared to fragments, a step", piece))

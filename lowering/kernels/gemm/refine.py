@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from ...isa.budget import setmaxnreg
 from ...target import Target
-from .beside import refusal as refusal_of_beside
 from .config import Config
 from .numbers import Extents, tiles_of
 from .pack import Packing, packed_elements, packed_problem
+from .panels import refusal as refused_beside
 from .problem import Problem
 from .room import BULK_ALIGNMENT, ends_within_unit, feed_of, stages_of
 from .store_rows import refusal
@@ -71,7 +71,7 @@ def copying_beside(config: Config, problem: Problem, extents: Extents | None, mu
     m, n, _ = config.tile
     if extents is None or m * n < LARGE or extents.K < DEEP or problem.A.bytes != 2:
         return config
-    if refusal_of_beside(problem, config):
+    if refused_beside(problem, config):
         return config
     rows, columns = tiles_of(config, extents)
     return replace(config, beside=rows * columns > multiprocessors * config.resident)

@@ -10,8 +10,8 @@ import numpy as np
 from tilelayout import LayoutError
 
 from ...dtypes import dtype
-from .built import Built, Packer
-from .chain import Link, Space, links, spaces
+from .built import Built, Copier
+from .chain import Link, Space, links, space_of, spaces
 from .numbers import Extents, grid_size
 
 MULTIPROCESSORS = 4
@@ -89,9 +89,11 @@ def filled(link: Link, name: str, space: Space, extents: Extents) -> Any:
     """Which elements of a space hold something once a kernel that has it among its tensors has run, by themselves."""
     rows, columns = np.divmod(np.arange(space.elements), space.row)
     inside = columns < space.filled
-    if isinstance(link.built, Packer) and link.array("packed") == name:
-        copied = link.built.stored(extents)
-        inside &= (rows < copied.M * copied.batches) & (columns < copied.N)
+    if isinstance(link.built, Copier):
+        for factor in link.built.copied:
+            if space_of(factor) == name:
+                high, wide = link.built.stored(factor, extents)
+                inside &= (rows < high) & (columns < wide)
     return inside
 
 
