@@ -17,7 +17,7 @@ from lowering import BARRIER, DispatchError, Tile, Window, copy, gemm, lower, se
 from lowering.backends.assemble import assemble
 from lowering.backends.numba_cuda import FragmentType, MemoryFunction, compile_ptx, memory_function
 from lowering.compose import as_function
-from lowering.control import Compare, While
+from lowering.control import Compare, Draw, While
 from lowering.dtypes import dtype
 from lowering.fragments import A_FRAG, partition
 from lowering.isa import MMA_INSTRUCTIONS
@@ -415,6 +415,10 @@ def test_what_a_launch_gives_is_no_device_function() -> None:
     looped = Program("looped", 1, (), (), (While(Compare(Var("n", 0, 9), "<", 9), ()),))
     with pytest.raises(LayoutError, match="program looped has a loop"):
         memory_function(looped, {})
+    counter = Buffer("counter", "counter", "int32", (1,), 32, "global", 4)
+    drawn = Program("drawn", 1, (), (), (Draw(Var("n", 0, 9), Address(counter, (0,))),), (counter,))
+    with pytest.raises(LayoutError, match="program drawn draws from a counter, as only a kernel does"):
+        memory_function(drawn, {})
 
 
 def test_flat_windows_take_their_variables() -> None:

@@ -16,7 +16,7 @@ from numba.cuda.extending import intrinsic
 
 from tilelayout import LayoutError
 
-from ...control import GRID, While
+from ...control import GRID, Draw, While
 from ...isa.protocols import CP_ASYNC
 from ...program import Address, Buffer, Instr, Program, Registers, every
 from ...window import Window
@@ -78,10 +78,9 @@ class MemoryFunction(KernelFunction):
             raise LayoutError(
                 "device_function", f"program {program.name} takes {names}, which only a launch gives"
             )
-        if any(isinstance(s, While) for s in every(program.body)):
-            raise LayoutError(
-                "device_function", f"program {program.name} has a loop, which only a kernel has"
-            )
+        for kind, what in ((While, "has a loop"), (Draw, "draws from a counter")):
+            if any(isinstance(s, kind) for s in every(program.body)):
+                raise LayoutError("device_function", f"program {program.name} {what}, as only a kernel does")
         touched = [s for s in every(program.body) if isinstance(s, Instr)]
         written = {b for s in touched if _writes(s) for b in _memory(s)}
         used = {b for s in touched for b in _memory(s)}
