@@ -95,6 +95,22 @@ class Draw:
     variable: Var
     counter: Address
 
+    def __post_init__(self) -> None:
+        buffer, v = self.counter.buffer, self.variable
+        if buffer.space != "global" or buffer.dtype not in ("int32", "uint32"):
+            raise LayoutError(
+                "Draw",
+                f"{buffer.name} holds {buffer.dtype} in {buffer.space} memory, a counter is an integer of 32 bits in "
+                "global memory",
+                "a buffer of int32 there",
+            )
+        if v.lo is None or v.hi is None or v.lo > 0 or not 0 <= v.hi < 1 << 31:
+            raise LayoutError(
+                "Draw",
+                f"{v.name} has bounds {v.lo} to {v.hi}, a counter begins at 0",
+                "0 to 2**31 - 1 at most",
+            )
+
 
 @dataclass(frozen=True)
 class If:

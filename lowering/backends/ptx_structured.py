@@ -42,8 +42,6 @@ from .scopes import ScopedCode, flat
 from .shared_memory import SharedMemory
 
 LANE = Var("lane", 0, LANES - 1)
-DRAWN = 32
-"""Bits of a counter."""
 _IMMEDIATE = 1 << 30
 """Immediate offsets are signed numbers of 32 bits."""
 _BASE = {"global": ("_global_{}", (1 << 62) - 1), "shared": ("_shared_{}", (1 << 24) - 1)}
@@ -172,9 +170,7 @@ class StructuredModule:
 
     def draw(self, s: Draw) -> None:
         """Lane 0 adds one, and all have what it found."""
-        register, bits = self.assigned(s.variable)
-        if bits > DRAWN:
-            raise LayoutError("Draw", f"{s.variable.name} has bounds of {bits} bits, a counter has {DRAWN}")
+        register, _ = self.assigned(s.variable)
         place, lane = self.place(s.counter), self.registers["lane"][0]
         self.code.forget(s.variable.name)
         self.code.line(

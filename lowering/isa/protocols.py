@@ -54,10 +54,12 @@ PROXY_FENCE = "proxy_fence"
 """What the thread can see of shared memory, the copy engine sees from here on."""
 
 COUNT = "count"
-"""``counter`` (global): one more; releases what the warp wrote to global memory before, to threads and the copy engine
-of every CTA that waits for it."""
+"""``counter`` (global): one more; releases what the warp's threads wrote to global memory before, to threads and the
+copy engine of every CTA that waits for it; bulk stores once they were waited for.  The machine takes all warps of the
+CTA for one."""
 COUNT_WAIT = "count_wait"
-"""``counter``, ``count``: wait until the counter is no less; acquires what was counted."""
+"""``counter``, ``count``: wait until the counter, unsigned, is no less; acquires what so many counts released, and no
+more: which were made first is open."""
 
 HINT = "hint"
 """Changes no value: a prefetch, a change of the number of registers."""

@@ -280,7 +280,7 @@ def _further(rng: random.Random, case: Case, config: Config) -> Config:
         other = replace(config, feed=rng.choice(feeds))
         config = other if _cut(problem, other) else config
     both = [replace(config, packed=x, beside=True) for x in ("A", "B", "AB")]
-    both = [c for c in both if not beside_refusal(problem, c)]
+    both = [c for c in both if not beside_refusal(problem, c)[0]]
     if both and rng.random() < 0.55:
         config = rng.choice(both)
     return config

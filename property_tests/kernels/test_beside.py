@@ -17,7 +17,7 @@ from lowering.backends.cta_machine import EXAMPLES, run_grid
 from lowering.dtypes import dtype
 from lowering.isa.protocols import COUNT, COUNT_WAIT
 from lowering.kernels import Config, gemm
-from lowering.kernels.gemm import built
+from lowering.kernels.gemm import beside, built
 from lowering.kernels.gemm.built import Built, FirstPanels
 from lowering.kernels.gemm.chain import links
 from lowering.kernels.gemm.choose import choose
@@ -221,6 +221,47 @@ def test_the_machine_sees_what_is_not_waited_for(
             made.simulate(a, b, alignment=2, schedule=schedule)
 
 
+@pytest.mark.parametrize("factor", ["A", "B"])
+@pytest.mark.parametrize("schedule", EXAMPLES)
+def test_the_machine_sees_that_one_run_too_few_is_waited_for(
+    factor: str, schedule: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = beside._need
+
+    def need(x: Any) -> If:
+        found = real(x)
+        if x.matrix.name != factor:
+            return found
+        (wait,) = found.body
+        counter, every = wait.arguments
+        return If(found.condition, (Instr(wait.instruction, (counter, every - 1)),))
+
+    monkeypatch.setattr(beside, "_need", need)
+    a, b = integers(203, 77, "float16", "row", 1), integers(77, 267, "float16", "row", 2)
+    made = gemm("float16", target="sm_90a", config=SMALL)
+    with pytest.raises(MachineError, match=r"reads (an element|what another CTA)"):
+        made.simulate(a, b, alignment=2, schedule=schedule)
+
+
+def test_runs_beyond_the_kernels_arithmetic_are_refused() -> None:
+    n = 1 << 22
+    found = Extents(n, n, n, 1, {"A": n, "B": n, "D": n}, {})
+    with pytest.raises(LayoutError, match=r"are copied in \d+ runs, beyond 1073741823.*beside=False"):
+        rest_numbers(PROBLEMS["row", "row"], SMALL, found)
+
+
+def test_what_spills_is_told_to_copy_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lowering.backends.assemble import SpillError
+
+    def spills(_: Any) -> Any:
+        raise SpillError(target("sm_90a"), "8 bytes of local memory", "")
+
+    monkeypatch.setattr(Built, "kept", property(spills))
+    made = gemm("float16", target="sm_90a", config=SMALL)
+    with pytest.raises(LayoutError, match="remedy: beside=False, more warps"):
+        made.assembled(made.best)
+
+
 def test_counters_begin_at_nothing_in_every_call() -> None:
     """Whatever a call before has left."""
     made = gemm("float16", target="sm_90a", config=SMALL)
@@ -268,13 +309,20 @@ def test_large_badly_aligned_products_copy_beside() -> None:
      ({"feed": "cp_async"}, {}, "feed='cp_async' leaves no warp to copy"),
      ({"splits": 2}, {}, "splits=2 has CTAs begin in several parts of K"),
      ({}, {"batched": True}, "the kernel is batched"),
-     ({"tile": (64, 32, 32)}, {}, "tile[1] = 32 is no multiple of 64, which a warp copies of a row"),
-     ({"tile": (32, 64, 32)}, {"A": "column"}, "tile[0] = 32 is no multiple of 64, which a warp copies of a row")],
+     ({"tile": (64, 32, 32)}, {}, "tile[1] = 32 is no multiple of 64, which a warp copies at once"),
+     ({"tile": (32, 64, 32)}, {"A": "column"}, "tile[0] = 32 is no multiple of 64, which a warp copies at once")],
 )  # fmt: skip
 def test_refusals_and_their_remedy(changed: dict[str, Any], options: dict[str, Any], reason: str) -> None:
     config = replace(SMALL, **changed)
-    with pytest.raises(LayoutError, match=re.escape(f"beside=True, and {reason} (remedy: beside=False)")):
+    other = next(
+        (f"{x} or " for x in ("tile[0]=64", "tile[1]=64") if x.replace("=64", " = 32") in reason), ""
+    )
+    said = f"beside=True, and {reason} (remedy: {other}beside=False)"
+    with pytest.raises(LayoutError, match=re.escape(said)):
         gemm("float16", target="sm_90a", config=config, **options).built()
+    if other:
+        larger = replace(config, tile=tuple([max(64, n) for n in config.tile[:2]] + [config.tile[2]]))
+        assert gemm("float16", target="sm_90a", config=larger, **options).built()
     assert gemm("float16", target="sm_90a", config=replace(config, beside=False), **options).built()
 
 

@@ -13,13 +13,16 @@ from lowering.backends.cta_machine import EXAMPLES, run_grid
 from lowering.backends.cuda_program import cuda_program
 from lowering.backends.ptx import ptx_module
 from lowering.compose import relocated
-from lowering.control import Compare, Draw, If, Set, While, assigned
+from lowering.control import CTA, Compare, Draw, If, Set, TensorMap, While, assigned
 from lowering.isa import LOADS, STORES
+from lowering.isa.barrier import BAR_WARP
+from lowering.isa.bulk import BULK_COMMIT, BULK_STORE, BULK_WAIT, BULK_WAIT_READ, FENCE_PROXY_ASYNC
 from lowering.isa.counting import COUNT, COUNT_WAIT
 from lowering.program import Address, Buffer, Instr, Program, Registers, Slot, program_text, unrolled
 from lowering.registers import LANE
 from lowering.storage import RUN_TIME
 from lowering.target import TARGETS, target
+from tilelayout import LayoutError
 from tilelayout.expr import Index, Var
 
 COUNTERS = Buffer("counters", "counters", "int32", (RUN_TIME,), 32, "global", 4)
@@ -98,9 +101,9 @@ def test_what_nobody_counts_is_waited_for_in_vain(schedule: int) -> None:
 def test_a_count_is_of_what_came_before_it() -> None:
     """What a CTA writes behind its count is not known to who waits for that."""
     writes = (store(DATA, LANE), count(), store(DATA, 32 + LANE))
-    first = If(Compare(Var("cta", 0, 7), "==", 0), (load(SEEN, LANE), *writes))
+    first = If(Compare(CTA, "==", 0), (load(SEEN, LANE), *writes))
     for at, said in ((0, ""), (32, "reads what another CTA has written in data, number 32")):
-        other = If(Compare(Var("cta", 0, 7), "==", 1), (wait(1), load(DATA, at + LANE)))
+        other = If(Compare(CTA, "==", 1), (wait(1), load(DATA, at + LANE)))
         program = kernel(first, other, warps=1)
         if said:
             with pytest.raises(MachineError, match=said):
@@ -109,11 +112,82 @@ def test_a_count_is_of_what_came_before_it() -> None:
             execute(program, 0, 2)
 
 
+@pytest.mark.parametrize("schedule", EXAMPLES)
+def test_fewer_counts_than_there_are_say_nothing_of_the_last(schedule: int) -> None:
+    """Which come first is open, though here it is always the same ones."""
+    short = whole().body
+    fewer = tuple([wait(PIECES - 1) if s == wait() else s for s in short])
+    assert fewer != short
+    with pytest.raises(MachineError, match="reads what another CTA has written in data"):
+        execute(kernel(*fewer), schedule)
+
+
+@pytest.mark.parametrize("waits", ["written", "read", "none"])
+def test_a_bulk_store_is_counted_when_it_was_waited_for(waits: str) -> None:
+    """Not when shared memory may be overwritten."""
+    shared = Buffer("shared", "S", "int32", (64,), 32, "shared", 128)
+    tensor = TensorMap("data_map", DATA, (64,), (), (64,))
+    fill = Instr(STORES["shared", "b32", 1], (Address(shared, (LANE,)), (Slot(HELD, 0),)))
+    rest = Instr(STORES["shared", "b32", 1], (Address(shared, (LANE + 32,)), (Slot(HELD, 0),)))
+    one = If(
+        Compare(LANE, "==", 0),
+        (
+            Instr(BULK_STORE[1], (tensor, 0, Address(shared, (0,)))),
+            Instr(BULK_COMMIT, ()),
+            *([Instr(BULK_WAIT if waits == "written" else BULK_WAIT_READ, (0,))] if waits != "none" else []),
+        ),
+    )
+    first = If(
+        Compare(CTA, "==", 0),
+        (load(SEEN, LANE), fill, rest, Instr(FENCE_PROXY_ASYNC, ()), Instr(BAR_WARP, ()), one, count(),
+         Instr(BULK_WAIT, (0,))),
+    )  # fmt: skip
+    second = If(Compare(CTA, "==", 1), (wait(1), load(DATA, LANE)))
+    program = Program(
+        "kernel", 1, (), (), (first, second), (COUNTERS, DATA, SEEN, shared), (HELD,), maps=(tensor,)
+    )
+    memory = {
+        "counters": np.zeros(2, np.int32),
+        "data": np.zeros(64, np.int32),
+        "seen": np.arange(64, dtype=np.int32),
+    }
+    if waits == "written":
+        run_grid(program, (2, 1, 1), memory)
+    else:
+        with pytest.raises(MachineError, match="reads what another CTA has written in data"):
+            run_grid(program, (2, 1, 1), memory)
+
+
+def test_a_counter_is_nobodys_but_of_who_counts() -> None:
+    def by(cta: int, *body: Any) -> If:
+        return If(Compare(CTA, "==", cta), body)
+
+    plain = (load(SEEN, LANE), If(Compare(LANE, "==", 0), (store(COUNTERS, 0),)))
+    with pytest.raises(MachineError, match="another CTA has written in counters"):
+        execute(kernel(by(0, *plain), by(1, DRAW), warps=1), 0, 2)
+    with pytest.raises(MachineError, match="reads what another CTA has written in counters"):
+        execute(kernel(by(0, count()), by(1, load(COUNTERS, 1)), warps=1), 0, 2)
+    execute(kernel(by(0, count()), by(1, count()), by(2, wait(2)), warps=1), 0, 3)
+
+
+def test_counters_are_unsigned() -> None:
+    program = kernel(wait(-1), warps=1)
+    with pytest.raises(MachineError, match=r"counters\[1\], which is 0, to reach 4294967295"):
+        execute(program, 0, 1)
+    memory = {
+        "counters": np.full(2, -1, np.int32),
+        "data": np.zeros(1, np.int32),
+        "seen": np.zeros(1, np.int32),
+    }
+    assert run_grid(program, (1, 1, 1), memory)["counters"].tolist() == [-1, -1]
+    assert run_grid(kernel(count(), warps=1), (1, 1, 1), memory)["counters"].tolist() == [-1, 0]
+
+
 def test_knowledge_is_handed_on() -> None:
     """Who has waited and counts says what it knows, too."""
 
     def by(cta: int, *body: Any) -> If:
-        return If(Compare(Var("cta", 0, 7), "==", cta), body)
+        return If(Compare(CTA, "==", cta), body)
 
     body = (
         by(0, load(SEEN, LANE), store(DATA, LANE), count(0)),
@@ -133,6 +207,16 @@ def test_refusals_of_the_machine() -> None:
         execute(kernel(Draw(NUMBER, Address(COUNTERS, (LANE % 2,)))), 0)
     with pytest.raises(MachineError, match="touches elements 2 to 2 of counters, which has 2"):
         execute(kernel(count(2)), 0)
+    with pytest.raises(
+        LayoutError, match="holds float32 in global memory, a counter is an integer of 32 bits"
+    ):
+        Draw(NUMBER, Address(Buffer("x", "x", "float32", (4,), 32, "global", 4), (0,)))
+    with pytest.raises(LayoutError, match="holds int32 in shared memory"):
+        Draw(NUMBER, Address(Buffer("x", "x", "int32", (4,), 32, "shared", 4), (0,)))
+    with pytest.raises(LayoutError, match="number has bounds 1 to 5, a counter begins at 0"):
+        Draw(Var("number", 1, 5), Address(COUNTERS, (0,)))
+    with pytest.raises(LayoutError, match="number has bounds 0 to 1099511627776"):
+        Draw(Var("number", 0, 1 << 40), Address(COUNTERS, (0,)))
     few = Draw(Var("number", 0, 1), Address(COUNTERS, (0,)))
     with pytest.raises(MachineError, match="2 is outside the bounds 0 to 1 of number"):
         execute(kernel(few, few, few, warps=1), 0)

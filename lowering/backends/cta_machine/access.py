@@ -15,7 +15,6 @@ from ...program import Address, Instr, instr_text
 from .expressions import Expressions, per_lane
 from .faults import Wrong
 from .lanes import Lanes
-from .order import Order
 from .plan import Plan, Shared, access_bytes
 from .shadow import Touch, touch
 
@@ -68,10 +67,10 @@ class AddressOperand:
             self.fail(warp, lanes, used, wrong)
         return Place(memory.data, index[None], bit if isinstance(bit, int) else bit[None])
 
-    def counter(self, warp: Warp, lanes: Lanes) -> tuple[tuple[str, int], Any]:
-        """The element in global memory that all lanes name: buffer and number, and what holds the buffer.
+    def counter(self, warp: Warp, lanes: Lanes, counts: bool) -> tuple[tuple[str, int], Any]:
+        """The element in global memory that all lanes name: buffer and number, and what holds the buffer, unsigned.
 
-        Errors: MachineError for lanes that name several, and a place outside the buffer.
+        Errors: MachineError for lanes that name several, a place outside the buffer, and one that another CTA writes.
         """
         index, _ = self.index(warp, lanes)
         memory, at = warp.cta.memory[self.buffer.name], int(index[0])
@@ -79,10 +78,12 @@ class AddressOperand:
             self.check_alignment(index)
             if (index != at).any():
                 raise Wrong("lanes name several counters", int((index != at).argmax()))
-            memory.check(index[:1], 1, False, Order.all_knowing(warp.cta.launch.ctas))
+            memory.check(index[:1], 1, False, warp.cta.order, counter=True)
         except Wrong as wrong:
             self.fail(warp, lanes, index, wrong)
-        return (self.buffer.name, at), memory.data
+        if counts:
+            memory.counted(at, warp.cta.order)
+        return (self.buffer.name, at), memory.data.view(np.uint32)
 
     # --- shared ---------------------------------------------------------------------------------
 

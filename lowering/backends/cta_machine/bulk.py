@@ -26,6 +26,7 @@ from .shadow import Touch, touch
 if TYPE_CHECKING:
     from .clocks import Clocks
     from .cta import CTA
+    from .global_memory import GlobalBuffer
     from .shadow import Shadow
     from .warp import Warp
 
@@ -88,6 +89,7 @@ class Load(Transfer):
 class Store(Transfer):
     """A store."""
 
+    tensor: GlobalBuffer
     bytes: Any = None
     is_read: bool = False
     is_written: bool = False
@@ -110,6 +112,11 @@ class Store(Transfer):
             self.read()
             self.is_written = True
             self.memory[self.index[self.inside]] = self.bytes[self.inside]
+
+    def end_write(self) -> None:
+        """The thread has waited for that: what it counts from here on includes it."""
+        self.write()
+        self.tensor.written(self.index[self.inside], self.cta.order)
 
 
 class BulkBegin:
@@ -149,7 +156,7 @@ class BulkBegin:
             memory = cta.memory[self._map.buffer.name]
             index, inside = cta.launch.boxes[self._map.name].places(coordinates, not self._loads)
             try:
-                memory.check(index[inside], 1, not self._loads, cta.order)
+                memory.check(index[inside], 1, not self._loads, cta.order, under_way=True)
             except Wrong as wrong:
                 raise self._explained(cta, wrong, coordinates, inside) from None
             shadow = cta.shared.shadows[self._address.buffer.name]
@@ -163,7 +170,7 @@ class BulkBegin:
         rows = memory.bytes().reshape(memory.data.size, -1)
         parts = (cta, shadow, units, touched, rows, index, inside, event, warp.number * LANES + lane)
         if self._barrier is None:
-            self._begin_store(warp, Store(*parts), one)
+            self._begin_store(warp, Store(*parts, memory), one)
         else:
             barrier = self._barrier.of(warp, one, by_engine=True)[0][0]
             shadow.begin(touched.granules, event)

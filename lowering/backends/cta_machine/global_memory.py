@@ -13,6 +13,9 @@ from .faults import Wrong
 from .order import Order
 from .plan import held_type
 
+_NEVER = np.iinfo(np.int32).max
+"""The time of what is not known to be written."""
+
 
 class GlobalBuffer:
     """A tensor in global memory, copied from what the caller gave.
@@ -30,7 +33,7 @@ class GlobalBuffer:
         self.data = _flat(buffer, array)
         self._written = _mask(buffer, "written", written, self.data.size)
         self._guarded = _mask(buffer, "guarded", guarded, self.data.size)
-        # The CTA that wrote it, from 1 on, and when, by its own counts.
+        # The CTA that wrote it, from 1 on, or whoever counts there; and when, by the CTA's own counts.
         self._owner = np.zeros(self.data.size, np.int32) if several else None
         self._time = np.zeros(self.data.size, np.int32) if several else None
 
@@ -38,8 +41,23 @@ class GlobalBuffer:
         """The elements as bytes, the same memory."""
         return self.data.view(np.uint8)
 
-    def check(self, index: Any, count: int, stores: bool, order: Order) -> None:
+    def check(
+        self,
+        index: Any,
+        count: int,
+        stores: bool,
+        order: Order,
+        under_way: bool = False,
+        counter: bool = False,
+    ) -> None:
         """Whether a CTA may read, or write, `count` elements from each index ``[n]`` on; writes are noted.
+
+        Args:
+            index, count: of the elements.
+            stores: whether they are written.
+            order: the CTA's.
+            under_way: whether they are written some time later, see `written`.
+            counter: whether nobody who counts there is in the way.
 
         Errors: Wrong.
         """
@@ -63,6 +81,7 @@ class GlobalBuffer:
         if self._owner is not None:
             owner = self._owner[touched]
             good = (owner == 0) | (owner == order.cta + 1) | (self._time[touched] < order.known[owner])
+            good |= counter & (owner == order.known.size - 1)
             action = "overwrites" if stores else "reads"
             self._require(good, touched, f"{action} what another CTA has written in {name}")
         if stores:
@@ -70,7 +89,17 @@ class GlobalBuffer:
                 self._written[touched] = True
             if self._owner is not None:
                 self._owner[touched] = order.cta + 1
-                self._time[touched] = order.now
+                self._time[touched] = _NEVER if under_way else order.now
+
+    def written(self, index: Any, order: Order) -> None:
+        """What a CTA had under way there is written: it knows."""
+        if self._owner is not None:
+            self._time[index] = order.now
+
+    def counted(self, at: int, order: Order) -> None:
+        """A CTA counts at an element: it is nobody's but whoever counts there."""
+        if self._owner is not None:
+            self._owner[at], self._time[at] = order.known.size - 1, _NEVER
 
     def _require(self, good: Any, touched: Any, problem: str) -> None:
         if not good.all():

@@ -113,7 +113,7 @@ def run_grid(
     }
     values |= dict(zip(("ctas", "ctas_y", "ctas_z"), grid, strict=True))
     boxes = {m.name: Boxes(m, values) for m in code.maps}
-    launch = Launch(values, words, held, boxes, numerics, count, Counters(count))
+    launch = Launch(values, words, held, boxes, numerics, count, Counters())
     order = Schedule(schedule)
     for number in order.order(count):
         at = (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))

@@ -1,4 +1,4 @@
-"""What CTAs know of one another: a counter's value, who has counted, and who has waited for it."""
+"""What CTAs know of one another: who has counted on which counter, and who has waited for it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
+COUNTED = 1 << 32
+"""Values of a counter."""
+ATOMIC = 1
+"""Owners of an element beside the CTAs: whoever counts there."""
+
 
 class Order:
-    """One CTA's part.
+    """One CTA's part: the machine knows the order of CTAs, not that of their warps.
 
     Attributes:
         cta: its number.
@@ -18,31 +23,26 @@ class Order:
 
     def __init__(self, cta: int, ctas: int) -> None:
         self.cta, self.now = cta, 0
-        self.known: Any = np.zeros(ctas + 1, np.int32)
-
-    @classmethod
-    def all_knowing(cls, ctas: int) -> Order:
-        """Of an access that no other can be in the way of."""
-        order = cls(0, ctas)
-        order.known += np.iinfo(np.int32).max
-        return order
+        self.known: Any = np.zeros(1 + ctas + ATOMIC, np.int32)
 
 
 class Counters:
-    """Of a launch: for each counter how many of each CTA's counts, as `Order.now` has them, it has seen."""
+    """Of a launch: what each counter's values say, in the order in which they were reached."""
 
-    def __init__(self, ctas: int) -> None:
-        self._ctas = ctas
-        self._seen: dict[tuple[str, int], Any] = {}
+    def __init__(self) -> None:
+        self._reached: dict[tuple[str, int], list[tuple[int, Any]]] = {}
 
-    def count(self, place: tuple[str, int], order: Order) -> None:
-        """A CTA counts: what it wrote, and what it knows, is known to whoever waits."""
+    def count(self, place: tuple[str, int], value: int, order: Order) -> None:
+        """A CTA has counted to that value: what it wrote, and what it knows, is known to whoever waits for it."""
         order.now += 1
-        seen = self._seen.setdefault(place, np.zeros(self._ctas + 1, np.int32))
-        np.maximum(seen, order.known, out=seen)
-        seen[order.cta + 1] = order.now
+        reached = self._reached.setdefault(place, [])
+        known = np.maximum(order.known, reached[-1][1]) if reached else order.known.copy()
+        known[order.cta + 1] = order.now
+        reached.append((value, known))
 
-    def waited(self, place: tuple[str, int], order: Order) -> None:
-        """A CTA has waited for a counter."""
-        if place in self._seen:
-            np.maximum(order.known, self._seen[place], out=order.known)
+    def waited(self, place: tuple[str, int], value: int, order: Order) -> None:
+        """A CTA has waited for that value.  Further counts may have been made, and need not have been."""
+        for reached, known in self._reached.get(place, ()):
+            if reached >= value:
+                np.maximum(order.known, known, out=order.known)
+                return

@@ -15,6 +15,7 @@ from .expressions import Expressions, per_lane
 from .instructions import RegisterUse, check_held, check_together
 from .lanes import Lanes, lanes_of
 from .mbarrier import BarrierOperand
+from .order import COUNTED
 from .plan import Plan
 from .waits import Wait
 
@@ -282,7 +283,7 @@ class BulkWait(Protocol):
         for store, _ in warp.reads.wait(pending, lanes):
             store.end_read()
         for store, _ in warp.stores.wait(pending, lanes):
-            store.write()
+            store.end_write()
 
 
 class ProxyFence(Protocol):
@@ -312,9 +313,10 @@ class Count(Protocol):
         self._counter = _counter(plan, instr)
 
     def act(self, warp: Warp, lanes: Lanes) -> None:
-        place, data = self._counter.counter(warp, lanes)
-        data[place[1]] += 1
-        warp.cta.launch.counters.count(place, warp.cta.order)
+        (name, at), data = self._counter.counter(warp, lanes, True)
+        value = (int(data[at]) + 1) % COUNTED
+        data[at] = value
+        warp.cta.launch.counters.count((name, at), value, warp.cta.order)
 
 
 class CountWait(Waiting):
@@ -325,12 +327,19 @@ class CountWait(Waiting):
         self._counter = _counter(plan, instr)
 
     def begin(self, warp: Warp, lanes: Lanes) -> Wait:
-        (name, at), data = self._counter.counter(warp, lanes)
-        count = self.value("count", warp, lanes)
-        return Wait(lambda: data[at] >= count, lambda: f"{name}[{at}], which is {data[at]}, to reach {count}")
+        (name, at), data = self._counter.counter(warp, lanes, False)
+        count = self._count(warp, lanes)
+        alone = "; CTAs come one after the other here" * (warp.cta.launch.ctas > 1)
+        return Wait(
+            lambda: data[at] >= count, lambda: f"{name}[{at}], which is {data[at]}, to reach {count}{alone}"
+        )
 
     def end(self, warp: Warp, lanes: Lanes) -> None:
-        warp.cta.launch.counters.waited(self._counter.counter(warp, lanes)[0], warp.cta.order)
+        place, _ = self._counter.counter(warp, lanes, False)
+        warp.cta.launch.counters.waited(place, self._count(warp, lanes), warp.cta.order)
+
+    def _count(self, warp: Warp, lanes: Lanes) -> int:
+        return self.value("count", warp, lanes) % COUNTED  # as the instruction compares
 
 
 PROTOCOLS: dict[str, Callable[[Plan, Instr], Any]] = {

@@ -16,6 +16,7 @@ from .access import AddressOperand
 from .expressions import Expressions, Truth, check_bounds
 from .instructions import Functions, General, RegisterUse, check_together
 from .lanes import Lanes, lanes_of
+from .order import COUNTED
 from .plan import Plan
 from .protocols import PROTOCOLS, Protocol, Waiting
 from .waits import Wait
@@ -137,9 +138,9 @@ class Drawing:
     def run(self, warp: Warp, lanes: Lanes) -> None:
         """Take the number and count it."""
         check_together(warp, lanes, self._instr)
-        (_, at), data = self._counter.counter(warp, lanes)
+        (_, at), data = self._counter.counter(warp, lanes, True)
         found, v = int(data[at]), self._variable
-        data[at] += 1
+        data[at] = (found + 1) % COUNTED
         outside = f"{found} is outside the bounds {v.lo} to {v.hi} of {v.name}"
         check_bounds(found, v.lo, v.hi, lanes, lambda _: warp.fault(instr_text(self._instr), 0, outside))
         warp.values[v.name], warp.held[v.name] = found, lanes.mask

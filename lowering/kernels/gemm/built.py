@@ -136,7 +136,7 @@ class Built:
         return tuple([values[p.name] for p in self.kept.shell.parameters])
 
 
-class _Beside(Built):
+class _Another(Built):
     """A kernel before or after the one that multiplies: it has none before and after it."""
 
     @property
@@ -148,7 +148,7 @@ class _Beside(Built):
         return ()
 
 
-class Reduction(_Beside):
+class Reduction(_Another):
     """The second kernel of a problem in parts of K."""
 
     @cached_property
@@ -172,7 +172,7 @@ class Reduction(_Beside):
         return {**found, "k_parts": parts_of(self.config, extents), "alpha": alpha, "beta": beta}
 
 
-class Copier(_Beside):
+class Copier(_Another):
     """A kernel that copies factors, before the one that multiplies."""
 
     @property

@@ -88,9 +88,9 @@ def _check_feed(problem: Problem, config: Config, target: Target, transposed: bo
 
 def _check_beside(problem: Problem, config: Config) -> None:
     """Refuse copies beside the product where there are none, nobody to make them, or several products."""
-    reason = refused_beside(problem, config) if config.beside else ""
+    reason, remedy = refused_beside(problem, config) if config.beside else ("", "")
     if reason:
-        raise LayoutError("gemm", f"beside=True, and {reason}", "beside=False")
+        raise LayoutError("gemm", f"beside=True, and {reason}", remedy)
 
 
 def _feeds(feed: Feed, matrix: Matrix, config: Config) -> bool:

@@ -97,7 +97,7 @@ class GemmKernel:
             if built.config != self.config and built.config not in known:
                 self._spilled[built.problem] = (*known, built.config)
                 return None
-            fewer = "resident=1, " * (built.config.resident > 1)
+            fewer = "beside=False, " * built.config.beside + "resident=1, " * (built.config.resident > 1)
             remedy = f"{fewer}more warps, a smaller tile, or no config: the kernel chooses one that does without then"
             what = f"{built.config} takes {error.taken} on {self.target}"
             raise LayoutError(
@@ -113,7 +113,11 @@ class GemmKernel:
         """
         if self.config is None or found is None or found.K != 0:
             return self.config
-        return None if self.config.feed != "registers" else replace(self.config, packed="", spread=False)
+        return (
+            None
+            if self.config.feed != "registers"
+            else replace(self.config, packed="", spread=False, beside=False)
+        )
 
     def _tuned(self, problem: Problem, found: Extents | None) -> Config | None:
         from .tune import remembered

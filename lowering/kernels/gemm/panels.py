@@ -28,8 +28,8 @@ DRAWN_AT, PANELS_AT = 0, 32
 COUNTERS = Parameter("counters", "s32", 1, LIMIT)
 """How many elements it has."""
 CHUNK_ROWS, CHUNK_WORDS = 4, 2
-"""What a lane has of a chunk, in rows of the copy and in words of a row, at most: as much as the registers of a feeding
-warp hold."""
+"""What a lane has of a chunk, in rows of the copy and in words of a row, at most: of 16-bit types as much as
+the registers of a feeding warp hold."""
 RUN = 4
 """Chunks of a run, whose drawing and counting take as long as one chunk: few, so that the first panels' are shared out
 evenly."""
@@ -204,18 +204,20 @@ def _numbers(
     return out, total
 
 
-def refusal(problem: Problem, config: Config) -> str:
-    """Why nothing can be copied beside a product; empty where it can."""
+def refusal(problem: Problem, config: Config) -> tuple[str, str]:
+    """Why nothing can be copied beside a product, and what else would do; empty where it can."""
+    remedy = "beside=False"
     if not config.packed:
-        return "nothing is packed"
+        return "nothing is packed", remedy
     if config.feed != "tma":
-        return f"feed={config.feed!r} leaves no warp to copy"
+        return f"feed={config.feed!r} leaves no warp to copy", remedy
     if config.splits > 1:
-        return f"splits={config.splits} has CTAs begin in several parts of K"
+        return f"splits={config.splits} has CTAs begin in several parts of K", remedy
     if problem.batched:
-        return "the kernel is batched"
+        return "the kernel is batched", remedy
     for x in in_order(problem, config):
         if x.side % x.unit:
             field = "tile[0]" if x.matrix.name == "A" else "tile[1]"
-            return f"{field} = {x.side} is no multiple of {x.unit}, which a warp copies of a row"
-    return ""
+            larger = f"{field}={-(-x.side // x.unit) * x.unit} or {remedy}"
+            return f"{field} = {x.side} is no multiple of {x.unit}, which a warp copies at once", larger
+    return "", ""

@@ -71,7 +71,7 @@ def copying_beside(config: Config, problem: Problem, extents: Extents | None, mu
     m, n, _ = config.tile
     if extents is None or m * n < LARGE or extents.K < DEEP or problem.A.bytes != 2:
         return config
-    if refused_beside(problem, config):
+    if refused_beside(problem, config)[0]:
         return config
     rows, columns = tiles_of(config, extents)
     return replace(config, beside=rows * columns > multiprocessors * config.resident)

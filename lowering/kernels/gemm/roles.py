@@ -34,7 +34,7 @@ ASKING, COPYING = 24, 40
 engine for boxes, and where threads copy."""
 EVENLY = 128
 """Registers of sums and fragments that leave a thread enough for the rest where all warps have 168."""
-BESIDE = 40
+OTHERS = 40
 """Registers beside sums and fragments that addresses and the place of a tile take."""
 REGISTERS = 65536
 """Of a multiprocessor."""
@@ -68,7 +68,7 @@ def held(stages: Stages) -> int:
 def keeps_place(config: Config, stages: Stages) -> bool:
     """Whether there are registers to keep through the loop over K where the tile is."""
     each = REGISTERS // (32 * config.all_warps * config.resident)
-    return held(stages) <= min(EVENLY, each - BESIDE)
+    return held(stages) <= min(EVENLY, each - OTHERS)
 
 
 def feed(
