@@ -127,6 +127,13 @@ class Program:
         """Whether every statement is an instruction, a comment or a constant loop of such."""
         return all(isinstance(s, Instr | For | Comment) for s in every(self.body))
 
+    @property
+    def listed(self) -> bool:
+        """Whether it is straight, and its instructions take registers and addresses alone: each is a line of text."""
+        given = [a for s in every(self.body) if isinstance(s, Instr) for a in s.arguments]
+        alone = not self.parameters and not self.maps
+        return self.straight and alone and all(isinstance(a, tuple | Address) for a in given)
+
     @cached_property
     def registers(self) -> tuple[Registers, ...]:
         """Every register group, once, in order of first mention."""

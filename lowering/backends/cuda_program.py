@@ -28,7 +28,7 @@ def cuda_program(program: Program) -> str:
     if program.inputs or program.outputs:
         names = ", ".join(r.name for r in (*program.inputs, *program.outputs))
         raise ValueError(f"program {program.name} passes registers ({names}): a kernel passes buffers alone")
-    if program.straight and not program.parameters and not program.maps:
+    if program.listed:
         return _StraightText(program).text()
     return StructuredText(program).text()
 

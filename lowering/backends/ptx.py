@@ -55,7 +55,7 @@ def ptx_module(program: Program, target: Target, threads: int | None = None) -> 
         raise LayoutError(
             "ptx_module", f"the warps of {program.name} share memory: it takes {own} threads, got {threads}"
         )
-    kind = Module if program.straight and not program.parameters and not program.maps else StructuredModule
+    kind = Module if program.listed else StructuredModule
     return kind(program, target, threads or own).text()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from lowering.isa import LOADS, STORES
 from lowering.isa.barrier import BAR_WARP
 from lowering.isa.bulk import BULK_COMMIT, BULK_STORE, BULK_WAIT, BULK_WAIT_READ, FENCE_PROXY_ASYNC
 from lowering.isa.counting import COUNT, COUNT_WAIT
+from lowering.isa.mbarrier import MBARRIER_INIT
 from lowering.program import Address, Buffer, Instr, Program, Registers, Slot, program_text, unrolled
 from lowering.registers import LANE
 from lowering.storage import RUN_TIME
@@ -237,6 +239,20 @@ def test_the_texts_say_it() -> None:
     assert "    unsigned *counters" in cuda
     assert "const unsigned *counters" not in cuda
     assert "const unsigned *seen" in cuda
+
+
+def test_a_program_that_does_nothing_but_wait_has_texts() -> None:
+    """Its number is none of a register or an address, which is all that the texts of lines know."""
+    alone = kernel(wait(), count(), warps=1)
+    assert alone.straight
+    assert not alone.listed
+    assert "setp.ge.u32 P, x, 13;" in ptx_module(alone, target("sm_90a"))
+    assert "ptx_ld_acquire_count(counters + 1, 13);" in cuda_program(alone)
+    begun = kernel(
+        Instr(MBARRIER_INIT, (Address(Buffer("full", "full", "uint64", (1,), 64, "shared", 8), (0,)), 3))
+    )
+    begun = replace(begun, buffers=(*begun.buffers, begun.body[0].arguments[0].buffer))
+    assert "mbarrier.init.shared.b64 [%full], 3;" in ptx_module(begun, target("sm_90a"))
 
 
 @pytest.mark.parametrize("name", list(TARGETS))
