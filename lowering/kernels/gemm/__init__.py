@@ -11,6 +11,7 @@ roles, shares        feeders and multipliers, and the barriers between them; wha
 store, store_direct, store_collected   the end of a tile: from registers, or in rows (store_rows) through shared memory,
                      which the copy engine (store_bulk) or the threads (store_threads) send
 pack, reduce         kernels before and after it: copies of factors that lie badly, the sum of parts of K
+panels, beside       such copies in two parts: what the first tiles need, and the rest beside the product
 build, built, chain  all of it as one program, what is made of that, and the kernels of one call in order
 kernel               what a user holds; shapes, numbers, launch, plans, own_arrays, cpu, simulate, explain are its parts
 pieces, occupancy, traffic   what explain says: lowered calls, room on a multiprocessor, bytes moved
