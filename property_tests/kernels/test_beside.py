@@ -24,7 +24,6 @@ from lowering.kernels.gemm.choose import choose
 from lowering.kernels.gemm.numbers import Extents, first_tiles, grid_size, tiles_of
 from lowering.kernels.gemm.pack import WARPS, Packing, factor_extents
 from lowering.kernels.gemm.panels import (
-    DRAWN_AT,
     PANELS_AT,
     RUN,
     counters,
@@ -171,7 +170,6 @@ def test_before_and_beside_are_the_whole_factor(
             assert (high, min(wide, length)) == ((needed, length) if x.by_rows else (rows, needed))
     assert (copied[:rows, :length] == 1).all()
     assert counted == dict.fromkeys(range(panels - tiles), rests[x.line_runs.name] * x.in_panel)
-    assert DRAWN_AT < PANELS_AT
     assert PANELS_AT + 2 * (panels - tiles) <= firsts["counters"] == counters(config, found)
     total = sum([n for name, n in firsts.items() if re.fullmatch("runs_[ab]", name)])
     assert firsts["tiles"] == -(-total // WARPS)

@@ -24,11 +24,11 @@ from .globals import extents, global_buffer, leading, moved_to
 from .pack import WARPS, lane_copies
 from .panels import COUNTERS, DRAWN_AT, FIRST, PROGRESS, RUN, Lines, in_order
 from .problem import Matrix, Problem
+from .roles import LANE, WARP
 from .schedule import HERE, LIMIT, K, M, N
 
 NUMBER, OWN, LEFT = Var("run", 0, 2 * LIMIT), Var("own_run", 0, LIMIT), Var("chunks_left", 0, RUN)
 """The run, of all and of its factor's; and what is left of it."""
-_LANE, _WARP = Var("lane", 0, 31), Var("warp", 0, 31)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def build_first(problem: Problem, config: Config, target: Target) -> Program:
     none, at = Registers("none", "none", PROGRESS.dtype, 1, "b32"), Var("counter", 0, 2 * LIMIT)
     word = (Slot(none, 0),)
     one = (Instr(STORE_WORD["b32"], (Address(PROGRESS, (at,)), word)), Set(at, at + 1))
-    thread = All((Compare(CTA, "==", 0), Compare(_WARP, "==", 0), Compare(_LANE, "==", 0)))
+    thread = All((Compare(CTA, "==", 0), Compare(WARP, "==", 0), Compare(LANE, "==", 0)))
     counters = While(Compare(at, "<", COUNTERS.variable), one, hoist=False)
     return Program(
         "gemm_pack_first",
@@ -74,7 +74,7 @@ def build_first(problem: Problem, config: Config, target: Target) -> Program:
         (
             Instr(ZERO["b32"], (word,)),
             If(thread, (Set(at, 0), counters)),
-            Set(NUMBER, Var(CTA.name, 0, LIMIT // WARPS) * WARPS + _WARP),
+            Set(NUMBER, Var(CTA.name, 0, LIMIT // WARPS) * WARPS + WARP),
             every,
         ),
         (*[global_buffer(m) for x in order for m in (x.given, x.packed)], PROGRESS),
@@ -122,7 +122,7 @@ def _once(registers: list[Registers]) -> tuple[Registers, ...]:
 
 def _need(x: Lines) -> If:
     """The wait of who feeds for the panel of its tile."""
-    tile, first = (HERE.row if x.matrix.name == "A" else HERE.column), FIRST[x.matrix.name].variable
+    tile, first = (HERE.row, HERE.column)[x.which], FIRST[x.matrix.name].variable
     every = Var(x.line_runs.name, 1, LIMIT // x.in_panel) * x.in_panel
     return If(Compare(tile, ">=", first), (Instr(COUNT_WAIT, (x.counter(tile - first), every)),))
 

@@ -5,6 +5,7 @@ Beside it there may be kernels that run before and after, see `chain`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -172,17 +173,17 @@ class Reduction(_Another):
         return {**found, "k_parts": parts_of(self.config, extents), "alpha": alpha, "beta": beta}
 
 
-class Copier(_Another):
+class Copier(_Another, ABC):
     """A kernel that copies factors, before the one that multiplies."""
 
     @property
+    @abstractmethod
     def copied(self) -> str:
         """Of which factors."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stored(self, factor: str, extents: Extents) -> tuple[int, int]:
         """Rows of a factor's copy, and elements of each, that a launch of the product has it write."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +253,7 @@ class FirstPanels(Copier):
     def stored(self, factor: str, extents: Extents) -> tuple[int, int]:
         x = lines(self.problem, self.config, factor)
         e = Packing(factor, x.matrix, False).extents(extents)
-        ready = first_tiles(self.config, extents)[0 if factor == "A" else 1] * x.side
+        ready = first_tiles(self.config, extents)[x.which] * x.side
         return (min(e.M, ready), e.N) if x.by_rows else (e.M, min(e.N, ready))
 
     def values(self, extents: Extents, alpha: float, beta: float) -> dict[str, Any]:

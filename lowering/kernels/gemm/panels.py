@@ -57,6 +57,11 @@ class Lines:
         return self.matrix.name.lower()
 
     @property
+    def which(self) -> int:
+        """The dimension of D, and of a tile, that the factor's tiles follow one another in."""
+        return 0 if self.matrix.name == "A" else 1
+
+    @property
     def by_rows(self) -> bool:
         """Whether panels follow one another across the rows of the copy, so that lines lie along these."""
         return (self.matrix.name == "A") == (self.matrix.contiguous == 1)
@@ -102,22 +107,25 @@ class Lines:
     @property
     def runs(self) -> Parameter:
         """How many a kernel copies."""
-        return Parameter(f"runs_{self.name}", "s32", 0, LIMIT)
+        return self._number("runs", 0)
 
     @property
     def line_runs(self) -> Parameter:
         """How many a line has."""
-        return Parameter(f"line_runs_{self.name}", "s32", 1, LIMIT)
+        return self._number("line_runs")
 
     @property
     def line_chunks(self) -> Parameter:
         """And chunks."""
-        return Parameter(f"line_chunks_{self.name}", "s32", 1, LIMIT)
+        return self._number("line_chunks")
 
     @property
     def row(self) -> Parameter:
         """Elements of a row of the copy."""
-        return Parameter(f"row_{self.name}", "s32", 1, LIMIT)
+        return self._number("row")
+
+    def _number(self, what: str, least: int = 1) -> Parameter:
+        return Parameter(f"{what}_{self.name}", "s32", least, LIMIT)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -136,7 +144,7 @@ class Lines:
 
     def counter(self, panel: Index) -> Address:
         """Of runs of a panel of the rest that are copied."""
-        return Address(PROGRESS, (panel * 2 + (PANELS_AT + (self.matrix.name == "B")),))
+        return Address(PROGRESS, (panel * 2 + (PANELS_AT + self.which),))
 
 
 def lines(problem: Problem, config: Config, factor: str) -> Lines:
@@ -191,7 +199,7 @@ def _numbers(
         high, wide = x.chunk
         chunks = max(1, -(-row // wide) if x.by_rows else -(-rows // high))
         line_runs = -(-chunks // RUN)
-        runs = panels[0 if factor == "A" else 1] * x.in_panel * line_runs
+        runs = panels[x.which] * x.in_panel * line_runs
         total += runs
         named = zip(x.parameters, (runs, line_runs, chunks, row, found.leading[factor]), strict=True)
         out |= {p.name: n for p, n in named}
@@ -217,7 +225,7 @@ def refusal(problem: Problem, config: Config) -> tuple[str, str]:
         return "the kernel is batched", remedy
     for x in in_order(problem, config):
         if x.side % x.unit:
-            field = "tile[0]" if x.matrix.name == "A" else "tile[1]"
+            field = f"tile[{x.which}]"
             larger = f"{field}={-(-x.side // x.unit) * x.unit} or {remedy}"
             return f"{field} = {x.side} is no multiple of {x.unit}, which a warp copies at once", larger
     return "", ""
