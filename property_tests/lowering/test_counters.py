@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lowering import MachineError
-from lowering.backends.assemble import assemble
+from lowering.backends.assemble import assemble, assemble_cuda
 from lowering.backends.cta_machine import EXAMPLES, run_grid
 from lowering.backends.cuda_program import cuda_program
 from lowering.backends.ptx import ptx_module
@@ -253,6 +253,11 @@ def test_a_program_that_does_nothing_but_wait_has_texts() -> None:
     )
     begun = replace(begun, buffers=(*begun.buffers, begun.body[0].arguments[0].buffer))
     assert "mbarrier.init.shared.b64 [%full], 3;" in ptx_module(begun, target("sm_90a"))
+
+
+def test_the_cuda_text_compiles() -> None:
+    sm = target("sm_90a")
+    assert assemble_cuda(cuda_program(whole()), sm).local_bytes == 0
 
 
 @pytest.mark.parametrize("name", list(TARGETS))
